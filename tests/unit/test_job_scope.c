@@ -88,6 +88,44 @@ static void a_key_needs_every_topic_of_a_recurring_job(void)
         false);
 }
 
+/* Cancels the job `j` after its text in topic `other` was replaced by one in topic `mine`. Returns
+ * the state of the job that the first text has made. */
+static enum bel_job_state cancel_replaced(struct bel_job_scope scope)
+{
+    struct rig rig = {0};
+    char old[BEL_ID_BYTES], made[BEL_ID_BYTES];
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, JOB("\"every\":\"1h\",\"overlap\":\"allow\",\"tasks\":[" TASK(
+                               "other") "]")) == 0);
+    rig_move(&rig, 3600000);
+    (void)snprintf(old, sizeof old, "j@%lld", (long long)rig.now.wall.ms);
+    const char *text = JOB("\"every\":\"1h\",\"overlap\":\"allow\",\"tasks\":[" TASK("mine") "]");
+    CHECK(rig_ask(&rig, (struct bel_command){
+                            .verb = BEL_VERB_JOB_SUBMIT,
+                            .job_submit = {.text = view(text), .is_replacement = true}}) == 0);
+    rig_move(&rig, 3600000);
+    (void)snprintf(made, sizeof made, "j@%lld", (long long)rig.now.wall.ms);
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_JOB_CANCEL,
+                                             .job_target = {view("j"), scope}}) == 0);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, "j") == BEL_JOB_CANCELLED);
+    CHECK(rig_state(&rig, made) == BEL_JOB_CANCELLED);
+    enum bel_job_state state = rig_state(&rig, old);
+    if (state == BEL_JOB_RUNNING) {
+        CHECK(rig_ack(&rig, rig_claim(&rig, "other")) == 1);
+        rig_settle(&rig);
+        CHECK(rig_state(&rig, old) == BEL_JOB_DONE);
+    }
+    rig_finish(&rig);
+    return state;
+}
+
+static void a_key_does_not_cancel_jobs_of_an_older_text(void)
+{
+    CHECK(cancel_replaced(mine) == BEL_JOB_RUNNING);
+    CHECK(cancel_replaced((struct bel_job_scope){0}) == BEL_JOB_CANCELLED);
+}
+
 /* --- rows of an older version --- */
 
 /* Makes the list of the job `j` what an older version has written: `count` topics, not marked. */
@@ -164,6 +202,7 @@ int main(void)
 {
     RUN(a_key_needs_every_topic_of_then);
     RUN(a_key_needs_every_topic_of_a_recurring_job);
+    RUN(a_key_does_not_cancel_jobs_of_an_older_text);
     RUN(a_job_whose_topics_are_not_known_is_out_of_scope);
     RUN(topics_of_then_are_made_in_slices);
     return 0;

@@ -66,7 +66,7 @@ int bel__do_job_cancel(struct bel_engine *engine, struct bel_request *request)
     if (err) return err;
     if (job.row.phase == BEL_JOB_PHASE_ENDED) return 0;
     if (job.row.phase != BEL_JOB_PHASE_ENDING) {
-        err = bel__job_begin_end(engine, &job, BEL_JOB_CANCELLED, (struct bel_view){0});
+        err = bel__job_begin_cancel(engine, &job, &request->command.job_target.scope);
         if (err) return err;
     }
     request->own.words[OWN_NUMBER] = job.row.number;

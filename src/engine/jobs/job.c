@@ -233,8 +233,9 @@ void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job)
     }
 }
 
-int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
-                       enum bel_job_state state, struct bel_view reason)
+/* Begins to end a job. `which` is the task of its work: a number that the work knows. */
+static int begin_end(struct bel_engine *engine, struct bel_job_found *job, enum bel_job_state state,
+                     struct bel_view reason, uint32_t which)
 {
     bool is_plan = job->row.phase == BEL_JOB_PHASE_PLAN;
     assert(job->row.phase == BEL_JOB_PHASE_LIVE || is_plan);
@@ -244,9 +245,23 @@ int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
     job->row.phase = BEL_JOB_PHASE_ENDING;
     job->row.state = state;
     job->row.reason = reason;
-    bel__job_add_work(engine, job, is_plan ? BEL_WORK_END_MADE : BEL_WORK_END, 0, 0);
+    bel__job_add_work(engine, job, is_plan ? BEL_WORK_END_MADE : BEL_WORK_END, is_plan ? which : 0,
+                      0);
     bel__job_put(engine, job);
     return 0;
+}
+
+int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
+                       enum bel_job_state state, struct bel_view reason)
+{
+    return begin_end(engine, job, state, reason, BEL_END_MADE_ALL);
+}
+
+int bel__job_begin_cancel(struct bel_engine *engine, struct bel_job_found *job,
+                          const struct bel_job_scope *scope)
+{
+    return begin_end(engine, job, BEL_JOB_CANCELLED, (struct bel_view){0},
+                     scope->has != NULL ? BEL_END_MADE_OWN : BEL_END_MADE_ALL);
 }
 
 int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)

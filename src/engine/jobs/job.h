@@ -19,6 +19,12 @@ enum {
     BEL_JOB_BYTES = 2 * BEL_JOB_ROW_BYTES_MAX + 48, /* two keys */
 };
 
+/* Which jobs of a recurring job BEL_WORK_END_MADE ends: the task in the key of the work. */
+enum {
+    BEL_END_MADE_ALL = 0, /* also those of the recurring jobs before it with the same id */
+    BEL_END_MADE_OWN = 1,
+};
+
 /* A job that was found: its key and its row. */
 struct bel_job_found {
     struct bel_key key;
@@ -78,6 +84,11 @@ BEL_CHECKED int bel__job_reserves(struct bel_engine *engine, struct bel_view id,
  * ends in `state`. Returns 0, BEL_ENOMEM, or an error of reserving. */
 BEL_CHECKED int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
                                    enum bel_job_state state, struct bel_view reason);
+
+/* Begins to cancel a job, for a key with this scope. The jobs of a recurring one are cancelled with
+ * it: with a scope only those of its current text, since others may have topics out of reach. */
+BEL_CHECKED int bel__job_begin_cancel(struct bel_engine *engine, struct bel_job_found *job,
+                                      const struct bel_job_scope *scope);
 
 /* Lets no task of a job start before `until`, in engine ms, without writing the job's row. A mark
  * of the job must be kept: bel__job_keep_mark(). */

@@ -398,8 +398,16 @@ static int report(struct work *work)
     return 0;
 }
 
-/* Ends the jobs of a recurring job, also those that the one before it with the same id has made,
- * then its plan. The position is the number of the last job that was looked at. */
+/* Returns whether a job is one of those that END_MADE ends. */
+static bool is_of_plan(const struct work *work, const struct bel_job_row *made)
+{
+    if (made->plan == 0 || made->phase != BEL_JOB_PHASE_LIVE) return false;
+    if (work->task == BEL_END_MADE_OWN) return made->plan == work->job;
+    return bel__view_equal(made->plan_id, work->row.id);
+}
+
+/* Ends the jobs of a recurring job, unless it ends for a key with a scope also those that the one
+ * before it with the same id has made, then its plan. The position is the number of the last job that was looked at. */
 static int end_made(struct work *work)
 {
     struct bel_engine *engine = work->engine;
@@ -414,9 +422,9 @@ static int end_made(struct work *work)
         err = bel__job_row_read(cursor.value, &made.row);
         if (err == 0) err = reserve_step(engine);
         if (err) return err;
-        bool is_its = made.row.plan != 0 && made.row.phase == BEL_JOB_PHASE_LIVE &&
-                      bel__view_equal(made.row.plan_id, work->row.id);
-        if (is_its) err = bel__job_begin_end(engine, &made, BEL_JOB_CANCELLED, work->row.reason);
+        if (is_of_plan(work, &made.row)) {
+            err = bel__job_begin_end(engine, &made, BEL_JOB_CANCELLED, work->row.reason);
+        }
         if (err) return err;
         work->position = place.sequence;
     }
