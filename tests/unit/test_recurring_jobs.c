@@ -296,8 +296,38 @@ static void test_then(void)
     rig_finish(&rig);
 }
 
+/* Times in the queue of a job that is replaced make no jobs, neither of the old text nor of the
+ * new one. Those in the queue of a job whose count is used up do. */
+static void test_replace_queue(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    CHECK(submit(&rig, hourly(3, "queue", "u"), true) == 0);
+    rig_reopen(&rig);
+    work(&rig, "t", 1);
+    rig_settle(&rig);
+    SAME(rig_claim(&rig, "t"), "");
+    SAME(rig_claim(&rig, "u"), "");
+    CHECK(rig_state(&rig, made_id(2, "")) == BEL_JOB_STATES);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    for (int i = 4; i <= 6; i++) {
+        work(&rig, "u", i);
+        rig_settle(&rig);
+    }
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
+    test_replace_queue();
     test_then();
     test_end();
     test_end_without_a_job();

@@ -84,8 +84,11 @@ static int look(struct bel_engine *engine, struct bel_found *found,
     if (plan->row.is_paused) return bel__occurrence_skip(engine, found);
     int err = bel__job_find_any(engine, found->record.id, &job);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    *out_begins = err == BEL_ENOTFOUND || !bel__job_is_complete(&job);
-    if (*out_begins) return 0;
+    if (err == BEL_ENOTFOUND || !bel__job_is_complete(&job)) {
+        bool is_old = found->record.plan < plan->row.number; /* of a job that was replaced */
+        *out_begins = !is_old;
+        return is_old ? bel__occurrence_finish(engine, found) : 0;
+    }
     err = is_made_for(engine, found, plan, &job, &is_its);
     if (err) return err;
     if (!is_its) return bel__occurrence_skip(engine, found);
