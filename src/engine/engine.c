@@ -235,10 +235,17 @@ static void put_times(struct bel_engine *engine)
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
 }
 
+/* Returns whether there are leases that end some day. Those of occurrences of recurring jobs end
+ * with their jobs: the engine need not wake to write open time for them. */
+static bool has_leases(const struct bel_engine *engine)
+{
+    return bel__map_count(&engine->leases.map) > bel__jobs_leases(engine);
+}
+
 static bool must_save_times(const struct bel_engine *engine)
 {
-    return engine->rows.has_changed || (bel__map_count(&engine->leases.map) > 0 &&
-                                        engine->now.open - engine->saved_open >= SAVE_MS);
+    return engine->rows.has_changed ||
+           (has_leases(engine) && engine->now.open - engine->saved_open >= SAVE_MS);
 }
 
 /* Commits the batch of the turn. After a fatal error it does not: numbers may not match rows, and
@@ -331,7 +338,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     }
     uint64_t lease = bel_wheel_next(engine->leases.wheel);
     uint64_t due = boot_in(engine, lease, now->open);
-    if (bel__map_count(&engine->leases.map) > 0) {
+    if (has_leases(engine)) {
         due = earlier(due, boot_in(engine, engine->saved_open + SAVE_MS, now->open));
     }
     uint64_t wake = bel_wheel_next(engine->wakes.wheels[BEL_LANE_ENGINE]);

@@ -325,8 +325,27 @@ static void test_replace_queue(void)
     rig_finish(&rig);
 }
 
+/* An unfinished job does not wake the engine before the next time of its plan. */
+static void test_rest(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "queue", "t"), false) == 0);
+    for (int i = 0; i < 2; i++) {
+        rig_move(&rig, HOUR);
+        CHECK(rig.next.due.ns - rig.now.boot.ns > UINT64_C(1000000) * HOUR / 20);
+        rig_reopen(&rig);
+        rig_settle(&rig);
+        CHECK(rig.next.due.ns - rig.now.boot.ns > UINT64_C(1000000) * HOUR / 20);
+    }
+    SAME(rig_claim(&rig, "t"), made_id(1, "/1")); /* a lease that ends does */
+    CHECK(rig.next.due.ns - rig.now.boot.ns <= UINT64_C(1000000) * 1000);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
+    test_rest();
     test_replace_queue();
     test_then();
     test_end();

@@ -325,3 +325,9 @@ uint64_t bel__jobs_next_wall(const struct bel_engine *engine)
     const struct bel_jobs *jobs = engine->jobs;
     return jobs->has_work ? BEL_NEVER : jobs->next_sweep; /* looked at again after the work */
 }
+
+uint64_t bel__jobs_leases(const struct bel_engine *engine)
+{
+    const struct bel_topic_state *topic = engine->jobs->topic;
+    return topic == NULL ? 0 : topic->leased;
+}

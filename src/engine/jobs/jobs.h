@@ -35,4 +35,7 @@ uint64_t bel__jobs_next(const struct bel_engine *engine);
 /* The same for what ended jobs need, in wall ms. */
 uint64_t bel__jobs_next_wall(const struct bel_engine *engine);
 
+/* Returns the number of leases of occurrences of recurring jobs. */
+uint64_t bel__jobs_leases(const struct bel_engine *engine);
+
 #endif
