@@ -10,8 +10,8 @@
  * A follower is submitted like any job, by a submission that has no request. Its row names its
  * parent: after a crash, a follower that exists already is not made again.
  *
- * The ids of a job that a recurring job has made end in "@<ms>", also those of its `then`. The texts
- * have neither that nor the time in payloads: a follower gets both as the made job did.
+ * The ids of a job that a recurring job has made end in "@<ms>", also those of its `then`. The
+ * texts have neither that nor the time in payloads: a follower gets both as the made job did.
  */
 #include "engine/jobs/follow.h"
 

@@ -406,8 +406,9 @@ static bool is_of_plan(const struct work *work, const struct bel_job_row *made)
     return bel__view_equal(made->plan_id, work->row.id);
 }
 
-/* Ends the jobs of a recurring job, unless it ends for a key with a scope also those that the one
- * before it with the same id has made, then its plan. The position is the number of the last job that was looked at. */
+/* Ends the jobs of a recurring job, then its plan: also the jobs that the one before it with the
+ * same id has made, unless a key with a scope ends it. The position is the number of the last job
+ * that was looked at. */
 static int end_made(struct work *work)
 {
     struct bel_engine *engine = work->engine;
