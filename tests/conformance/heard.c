@@ -10,13 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The array of pieces doubles when its length is a power of two. */
 static void *piece(struct heard *heard, size_t bytes)
 {
-    void **pieces = realloc(heard->pieces, (heard->pieces_count + 1) * sizeof *pieces);
+    size_t count = heard->pieces_count;
     void *memory = malloc(bytes > 0 ? bytes : 1);
-    if (pieces == NULL || memory == NULL) abort();
-    pieces[heard->pieces_count++] = memory;
-    heard->pieces = pieces;
+    if ((count & (count - 1)) == 0) {
+        size_t room = count > 0 ? 2 * count : 1;
+        heard->pieces = realloc(heard->pieces, room * sizeof *heard->pieces);
+    }
+    if (heard->pieces == NULL || memory == NULL) abort();
+    heard->pieces[heard->pieces_count++] = memory;
     return memory;
 }
 
