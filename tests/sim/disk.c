@@ -207,7 +207,7 @@ static int read_file(struct bel_io *io, struct bel_io_file *handle, uint64_t off
                                   (uintptr_t)out % BEL_IO_BLOCK == 0));
     if (disk->is_down) return fail(EIO, BEL_EIO);
     if (offset > file->size || bytes > file->size - offset) return fail(ENODATA, BEL_EIO);
-    memcpy(out, file->cache + offset, bytes);
+    if (bytes > 0) memcpy(out, file->cache + offset, bytes); /* an empty file has no cache */
     return 0;
 }
 
