@@ -541,20 +541,34 @@ static bool has_moved(const struct book *book, const struct bel_timer *one,
     return !is_judged && (one->due.ms != other->due.ms || one->state != other->state);
 }
 
+static int by_id(const void *a, const void *b)
+{
+    struct bel_view one = (*(const struct bel_timer *const *)a)->id;
+    struct bel_view other = (*(const struct bel_timer *const *)b)->id;
+    if (one.bytes != other.bytes) return one.bytes < other.bytes ? -1 : 1;
+    return one.bytes == 0 ? 0 : memcmp(one.data, other.data, one.bytes);
+}
+
 /* Returns whether all of a list is of the same time. */
 static bool check_twice(struct book *book, const struct heard *list)
 {
-    const struct bel_timer *timers = list->reply.timers.items;
+    size_t count = list->reply.timers.count;
+    const struct bel_timer **timers = malloc((count + 1) * sizeof(const struct bel_timer *));
     bool is_still = true;
-    for (size_t i = 0; i < list->reply.timers.count; i++) {
-        for (size_t j = i + 1; j < list->reply.timers.count; j++) {
-            if (!heard_same(timers[i].id, timers[j].id)) continue;
-            is_still = false;
-            if (has_moved(book, &timers[i], &timers[j])) continue;
-            world_fail(book->world, "twice", "%.*s is there twice", (int)timers[i].id.bytes,
-                       (const char *)timers[i].id.data);
-        }
+    if (timers == NULL) abort();
+    for (size_t i = 0; i < count; i++) {
+        timers[i] = &list->reply.timers.items[i];
     }
+    qsort(timers, count, sizeof(const struct bel_timer *), by_id);
+    for (size_t i = 1; i < count; i++) {
+        struct bel_view id = timers[i]->id;
+        if (!heard_same(timers[i - 1]->id, id)) continue;
+        is_still = false;
+        if (has_moved(book, timers[i - 1], timers[i])) continue;
+        world_fail(book->world, "twice", "%.*s is there twice", (int)id.bytes,
+                   (const char *)id.data);
+    }
+    free(timers);
     return is_still;
 }
 
