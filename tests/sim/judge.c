@@ -210,18 +210,10 @@ void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
     live(judge, event);
 }
 
-static void say_model(const struct judge *judge, const struct list_of_orders *looks)
+static void say_model(const struct list_of_orders *looks)
 {
-    for (size_t i = LOOKS_LIST; i < looks->count; i += LOOKS) {
-        const struct bel_reply *reply = &looks->items[i]->heard[MODEL_SIDE]->reply;
-        for (size_t j = 0; j < reply->timers.count; j++) {
-            const struct bel_timer *timer = &reply->timers.items[j];
-            say(judge->world,
-                "    model: %.*s %.*s %s due %" PRId64 " attempts %" PRIu64 " made %" PRIu64 "\n",
-                (int)timer->topic.bytes, (const char *)timer->topic.data, (int)timer->id.bytes,
-                (const char *)timer->id.data, bel_state_name(timer->state),
-                timer->due.ms - START_MS, timer->attempts, timer->made);
-        }
+    for (size_t i = 0; i < looks->count; i++) {
+        order_say_heard(looks->items[i], MODEL_SIDE, "    model: ");
     }
 }
 
@@ -229,7 +221,7 @@ void judge_say(struct judge *judge, const struct list_of_orders *looks)
 {
     struct event look = {.kind = EVENT_TURN, .now = judge->world->now, .given = *looks};
     live(judge, &look);
-    say_model(judge, looks);
+    say_model(looks);
 }
 
 void judge_press(struct judge *judge, const struct bel_pressure_sample *sample)
@@ -428,7 +420,7 @@ static bool is_here(struct judge *judge, const struct list_of_orders *looks)
         if (!do_differ(judge, order)) continue;
         judge->differ.made_count = made_count;
         say(judge->world, "    not here: %s\n", judge->differ.text);
-        say_model(judge, looks);
+        say_model(looks);
         return false;
     }
     return true;

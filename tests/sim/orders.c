@@ -504,6 +504,9 @@ struct order *order_look(struct world *world, enum bel_verb verb, size_t topic)
             command->list.topic = view_of(topic_name(topic));
             command->list.count =
                 side == ENGINE_SIDE ? world->config.page_timers : UINT32_MAX; /* all of it */
+        } else if (verb == BEL_VERB_LIMIT) {
+            command->limit.action = BEL_LIMIT_LIST;
+            command->limit.count = BEL_LIST_COUNT_MAX; /* far more than there are */
         } else {
             command->target.topic = view_of(topic_name(topic));
         }
@@ -569,4 +572,40 @@ void order_say(const struct order *order)
         say(world, " of %s %s", handed->topic, handed->id);
     }
     say(world, "\n");
+}
+
+static void say_timer(const struct world *world, const struct bel_timer *timer, const char *who)
+{
+    say(world,
+        "%s%.*s %.*s %s due %" PRId64 " attempts %" PRIu64 " left %" PRIu64 " made %" PRIu64 "\n",
+        who, (int)timer->topic.bytes, (const char *)timer->topic.data, (int)timer->id.bytes,
+        (const char *)timer->id.data, bel_state_name(timer->state), timer->due.ms - START_MS,
+        timer->attempts, timer->lease_left_ms, timer->made);
+}
+
+static void say_limit(const struct world *world, const struct bel_limit_state *state,
+                      const char *who)
+{
+    say(world,
+        "%sresource %.*s rate %" PRIu64 "/%" PRIu64 " burst %" PRIu64 " running %" PRIu64
+        " of %" PRIu64 " until %" PRId64 " %s failures %" PRIu64 " reports %zu\n",
+        who, (int)state->name.bytes, (const char *)state->name.data, state->rate_count,
+        state->rate_ms, state->burst, state->running, state->concurrency,
+        state->limited_until.ms > 0 ? state->limited_until.ms - START_MS : 0,
+        bel_breaker_name(state->breaker), state->failures, state->reports_count);
+}
+
+void order_say_heard(const struct order *order, unsigned side, const char *who)
+{
+    const struct heard *heard = order->heard[side];
+    if (!order->world->config.is_loud || heard == NULL || heard->reply.err != 0) return;
+    if (heard->verb == BEL_VERB_LIST) {
+        for (size_t i = 0; i < heard->reply.timers.count; i++) {
+            say_timer(order->world, &heard->reply.timers.items[i], who);
+        }
+    } else if (heard->verb == BEL_VERB_LIMIT) {
+        for (size_t i = 0; i < heard->reply.limits.count; i++) {
+            say_limit(order->world, &heard->reply.limits.items[i], who);
+        }
+    }
 }

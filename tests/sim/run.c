@@ -133,22 +133,6 @@ static void dismiss_judge(struct world *world, const char *why)
     world->judge = NULL;
 }
 
-/* What a look has seen. */
-static void say_timers(const struct world *world, const struct order *order)
-{
-    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
-    if (order->heard[ENGINE_SIDE]->verb != BEL_VERB_LIST || reply->err) return;
-    for (size_t i = 0; i < reply->timers.count; i++) {
-        const struct bel_timer *timer = &reply->timers.items[i];
-        say(world,
-            "      %.*s %.*s %s due %" PRId64 " attempts %" PRIu64 " left %" PRIu64 " made %" PRIu64
-            "\n",
-            (int)timer->topic.bytes, (const char *)timer->topic.data, (int)timer->id.bytes,
-            (const char *)timer->id.data, bel_state_name(timer->state), timer->due.ms - START_MS,
-            timer->attempts, timer->lease_left_ms, timer->made);
-    }
-}
-
 static void take_answers(struct world *world)
 {
     for (size_t i = 0; i < world->told.count; i++) {
@@ -157,7 +141,7 @@ static void take_answers(struct world *world)
         (void)list_take(&world->asked, order);
         say(world, "  #%" PRIu64 ": %s %" PRIu64 "\n", order->number, bel_error_text(reply->err),
             reply->err ? 0 : reply->count);
-        say_timers(world, order);
+        order_say_heard(order, ENGINE_SIDE, "      ");
         if (order->is_over) {
             book_lost(world->book, order);
             continue;
@@ -204,6 +188,13 @@ static void begin_turn(struct world *world)
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
 }
 
+/* Whether the simulator itself looks, while time stands still. */
+static bool is_looking(const struct world *world)
+{
+    const struct list_of_orders *asked = &world->asked;
+    return asked->count > 0 && asked->items[asked->count - 1]->is_look;
+}
+
 /* Lets requests that add, or all that change something, be held back for a while, as if a
  * checkpoint were behind. Only where sessions ask: they keep the order of each client. The draw is
  * of its own, so that a seed has the same history otherwise. */
@@ -220,6 +211,7 @@ static void hold_back(struct world *world)
     if (world->held_until_ns <= now && word % 10 == 0) {
         world->held_until_ns = now + (1 + (word >> 16) % world->config.pace_ms) * NS_PER_MS;
     }
+    if (is_looking(world)) return; /* LIMIT counts as a change, whatever it does */
     uint64_t left = world->held_until_ns > now ? world->held_until_ns - now : 0;
     requests_hold(left, world->held_until_ns % 4 == 0 ? left : 0);
 }
@@ -415,7 +407,8 @@ void run_turn(struct world *world)
 
 /* --- looking at everything --- */
 
-/* The parts of a look, by place: the counters are asked for again after the last page. */
+/* The parts of a look, by place: the counters are asked for again after the last page. Resources
+ * show what a turn has done to limits alone. */
 static void make_looks(struct world *world, struct list_of_orders *out)
 {
     for (size_t i = 0; i < TOPICS; i++) {
@@ -423,6 +416,8 @@ static void make_looks(struct world *world, struct list_of_orders *out)
         list_add(out, order_look(world, BEL_VERB_LIST, i));
         list_add(out, order_look(world, BEL_VERB_TOPIC, i));
     }
+    assert(out->count == LOOKS_LIMIT);
+    list_add(out, order_look(world, BEL_VERB_LIMIT, 0));
 }
 
 /* One of the two rounds of a look: the second one is only the counters, again. */
@@ -430,7 +425,7 @@ static struct list_of_orders round_of(const struct list_of_orders *looks, bool i
 {
     struct list_of_orders round = {0};
     for (size_t i = 0; i < looks->count; i++) {
-        bool is_after = i % LOOKS == LOOKS - 1;
+        bool is_after = i < LOOKS_LIMIT && i % LOOKS == LOOKS - 1;
         if (is_after == is_second) list_add(&round, looks->items[i]);
     }
     return round;
