@@ -13,6 +13,7 @@
  */
 #include "world.h"
 
+#include "core/units.h"
 #include "engine/engine.h"
 #include "store/state.h"
 
@@ -26,9 +27,10 @@
 #include <unistd.h>
 
 enum {
-    TURNS_MAX = 2000, /* of one backup */
-    BATCHES_MAX = TURNS_MAX + 1,
+    TURNS_MAX = 2000,            /* of one backup */
+    BATCHES_MAX = 8 * TURNS_MAX, /* and of turns in which it waits */
     PATH_BYTES = 200,
+    DELAY_NS_MAX = 500 * NS_PER_MS,
 };
 
 struct copy {
@@ -264,6 +266,15 @@ void copy_draw(struct copy *copy)
     if (may_begin && !run_is_down(world) && chance(world, 3)) begin(copy);
 }
 
+/* Whether the backup waits for the clock: a checkpoint without room is tried again later, and turns
+ * in between do nothing for it. */
+static bool is_delayed(const struct bel_store *store)
+{
+    uint64_t now_ns = store->io->mono_ns(store->io);
+    if (store->freeze != BEL_FREEZE_FROZEN || store->retry_at_ns <= now_ns) return false;
+    return store->retry_at_ns - now_ns <= DELAY_NS_MAX;
+}
+
 void copy_poll(struct copy *copy)
 {
     struct world *world = copy->world;
@@ -273,7 +284,7 @@ void copy_poll(struct copy *copy)
     int err = bel_engine_backup_poll(world->engine, &why);
     memory_enter(false);
     if (err == BEL_EBUSY) {
-        if (++copy->turns < TURNS_MAX) return;
+        if (is_delayed(world->engine->store) || ++copy->turns < TURNS_MAX) return;
         world_fail(world, "backup", "a backup does not end");
         return;
     }
