@@ -34,6 +34,7 @@ struct entry {
     bool is_leased;
     uint64_t lease_end_ms; /* open time */
     size_t handed;
+    bool is_task; /* when it was delivered last */
 };
 
 struct book {
@@ -333,6 +334,13 @@ static void check_entry(struct book *book, const struct entry *entry,
     check_time(book, entry);
 }
 
+/* A job that follows another begins when that ends. Before, a timer may have had the id of one of
+ * its tasks. */
+static bool has_begun(const struct entry *entry, bool is_task)
+{
+    return is_task && !entry->is_task && strchr(entry->id, '.') != NULL;
+}
+
 static size_t hand_out(struct book *book, const struct order *order, size_t index)
 {
     struct world *world = book->world;
@@ -393,7 +401,10 @@ static void told_claim(struct book *book, struct order *order)
         if (i == 0) order->first_handed = handed;
         book->world->deliveries++;
         if (entry == NULL) continue;
+        bool is_task = foreman_is_task(delivery);
+        if (has_begun(entry, is_task)) doubt(entry);
         check_entry(book, entry, delivery);
+        entry->is_task = is_task;
         entry->fails_min = entry->fails_max = delivery->attempt - 1;
         entry->is_leased = !has_feature(book->world, FEATURE_LATE_SYNC);
         entry->lease_end_ms = world_open_ms(book->world) + delivery->lease_ms;

@@ -237,8 +237,7 @@ static void check_edges(struct foreman *foreman, const struct seen_job *job, uin
     }
 }
 
-/* Whether what is delivered is a task: when a job is forgotten, a timer may get the id. */
-static bool is_task(const struct bel_delivery *delivery)
+bool foreman_is_task(const struct bel_delivery *delivery)
 {
     for (size_t i = 0; i < delivery->headers_count; i++) {
         if (heard_same(delivery->headers[i].name, BEL_VIEW("belfry-job"))) return true;
@@ -250,7 +249,7 @@ void foreman_delivered(struct foreman *foreman, const struct bel_delivery *deliv
 {
     uint32_t task;
     struct seen_job *job = job_of_timer(foreman, delivery->topic, delivery->id, &task);
-    if (job == NULL || !is_task(delivery)) return;
+    if (job == NULL || !foreman_is_task(delivery)) return;
     if (job->is_cancelled || job->is_paused) {
         world_fail(foreman->world, "held", "%s/%" PRIu32 " is delivered, and its job is %s",
                    job->id, task, job->is_cancelled ? "cancelled" : "paused");

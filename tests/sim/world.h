@@ -365,6 +365,8 @@ void foreman_submitted(struct foreman *foreman, const struct order *order);
 void foreman_told(struct foreman *foreman, const struct order *order);
 void foreman_lost(struct foreman *foreman, const struct order *order);
 void foreman_delivered(struct foreman *foreman, const struct bel_delivery *delivery);
+/* Whether what is delivered is a task: when a job is forgotten, a timer may get the id. */
+bool foreman_is_task(const struct bel_delivery *delivery);
 /* What was answered may be lost. */
 void foreman_cut(struct foreman *foreman);
 
