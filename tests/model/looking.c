@@ -224,8 +224,9 @@ int model_list(struct model *model, const struct bel_list_query *command, struct
     size_t count = model_in_order(model, topic, is_listed, &listing, &sorted);
     size_t most = command->count > 0 ? command->count : LIST_COUNT_DEFAULT;
     size_t shown = 0, bytes = 0;
+    size_t bytes_max = most > BEL_LIST_COUNT_MAX ? SIZE_MAX : LIST_BYTES; /* or all of them */
     struct bel_timer *items = model_piece(model, (count < most ? count : most) * sizeof *items);
-    for (; shown < count && shown < most && bytes <= LIST_BYTES; shown++) {
+    for (; shown < count && shown < most && bytes <= bytes_max; shown++) {
         items[shown] = show(model, sorted[shown]);
         bytes += bytes_of(&items[shown]);
     }

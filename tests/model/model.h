@@ -31,7 +31,8 @@ struct model_options {
     uint64_t (*random)(void *context); /* for jitter; NULL: always 0 */
     void *context;
     struct bel_zones *zones;   /* borrowed; NULL: UTC is the only zone */
-    uint32_t list_count_max;   /* timers of one reply to LIST; 0: BEL_LIST_COUNT_MAX */
+    uint32_t list_count_max;   /* timers of one reply to LIST; 0: BEL_LIST_COUNT_MAX. If a LIST asks
+                                  for more than that, their bytes do not end the reply. */
     uint64_t job_retention_ms; /* how long a job that has ended is kept; 0: 24 h */
 };
 
