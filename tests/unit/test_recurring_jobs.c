@@ -343,8 +343,46 @@ static void test_rest(void)
     rig_finish(&rig);
 }
 
+static int limit_all(struct rig *rig, struct bel_limit limit)
+{
+    limit.action = BEL_LIMIT_SET;
+    limit.resource = BEL_VIEW("*");
+    return rig_ask(rig, (struct bel_command){.verb = BEL_VERB_LIMIT, .limit = limit});
+}
+
+/* What the engine keeps for a job that it has made is no delivery: the limits of `*` do not hold
+ * for it, nor does it use them up. */
+static void test_limits_of_all(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "allow", "t"), false) == 0);
+    CHECK(limit_all(&rig, (struct bel_limit){.has_until = true,
+                                             .until_ms = 3 * HOUR / 2,
+                                             .has_rate = true,
+                                             .rate_count = 1,
+                                             .rate_ms = 2 * HOUR,
+                                             .has_concurrency = true,
+                                             .concurrency = 1}) == 0);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, made_id(1, "")) == BEL_JOB_RUNNING);
+    SAME(rig_claim(&rig, "t"), "");
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    SAME(rig_claim(&rig, "t"), "");
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 1);
+    SAME(rig_claim(&rig, "t"), ""); /* that was all of the rate */
+    rig_reopen(&rig);
+    rig_move(&rig, 2 * HOUR);
+    work(&rig, "t", 2);
+    rig_check(&rig);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
+    test_limits_of_all();
     test_rest();
     test_replace_queue();
     test_then();

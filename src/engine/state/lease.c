@@ -67,6 +67,13 @@ static uint32_t turn_of(const struct bel_lease *lease)
                             topic->numbers[BEL_NUMBER_SHARES]);
 }
 
+/* Returns whether a lease is of a delivery to a worker. The engine itself leases the occurrences of
+ * recurring jobs, which are not delivered: they need no resource, not even `*`. */
+static bool is_of_worker(const struct bel_lease *lease)
+{
+    return !bel__topic_is_own(bel__topic_name(lease->topic));
+}
+
 /* Adds a lease to the slab, the map and the wheel, and counts it for its share. */
 static int enter(struct bel_engine *engine, const struct bel_lease *made,
                  const struct bel_record *record, struct bel_lease **out)
@@ -90,7 +97,9 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     if (err) goto leave;
     err = bel__job_lease(&engine->job_marks, lease->job);
     if (err) goto unlease;
-    bel__resource_enter(engine, lease->resource, &lease->key, !lease->is_old);
+    if (is_of_worker(lease)) {
+        bel__resource_enter(engine, lease->resource, &lease->key, !lease->is_old);
+    }
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
     bel__work_begin(engine, lease, record);
@@ -192,7 +201,9 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     bel__picker_unlease(&lease->topic->picker, lease->share);
     bel__job_unlease(&engine->job_marks, lease->job);
     lease->topic->leased--;
-    bel__resource_end(engine, lease->resource, &lease->key, lease->ending);
+    if (is_of_worker(lease)) {
+        bel__resource_end(engine, lease->resource, &lease->key, lease->ending);
+    }
     engine->events->freed(engine, lease->topic); /* one more timer fits into the concurrency */
     bel__slab_give(&leases->slab, index_of(engine, lease));
 }
