@@ -323,6 +323,7 @@ static void catch_up(struct world *world)
         if (run_is_down(world) || watch_is_wait_over(world) || find_left(world) != NULL) return;
         world->is_short = false;
         engine_turn(world);
+        if (run_is_down(world)) world->is_short = true; /* it may have done a part */
     }
 }
 
