@@ -594,7 +594,7 @@ static bool stands_still(const struct heard *before, const struct heard *after)
 void book_look(struct book *book, const struct list_of_orders *looks)
 {
     bool has_judge = book->world->judge != NULL;
-    for (size_t i = 0; i < LOOKS_LIMIT; i += LOOKS) {
+    for (size_t i = 0; i < LOOKS_TOPICS; i += LOOKS) {
         const struct heard *before = looks->items[i]->heard[ENGINE_SIDE];
         const struct heard *list = looks->items[i + LOOKS_LIST]->heard[ENGINE_SIDE];
         const struct heard *after = looks->items[i + LOOKS - 1]->heard[ENGINE_SIDE];

@@ -199,7 +199,7 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
     struct list_of_orders looks = {0};
     bool has = false;
     bool is_seen = run_look(world, &looks);
-    for (size_t i = LOOKS_LIST; is_seen && i < LOOKS_LIMIT; i += LOOKS) {
+    for (size_t i = LOOKS_LIST; is_seen && i < LOOKS_TOPICS; i += LOOKS) {
         const struct bel_reply *list = &looks.items[i]->heard[ENGINE_SIDE]->reply;
         for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
             has = has || list->timers.items[j].state < BEL_DONE;

@@ -507,6 +507,8 @@ struct order *order_look(struct world *world, enum bel_verb verb, size_t topic)
         } else if (verb == BEL_VERB_LIMIT) {
             command->limit.action = BEL_LIMIT_LIST;
             command->limit.count = BEL_LIST_COUNT_MAX; /* far more than there are */
+        } else if (verb == BEL_VERB_JOB_LIST) {
+            command->job_list.count = BEL_LIST_COUNT_MAX;
         } else {
             command->target.topic = view_of(topic_name(topic));
         }
@@ -606,6 +608,12 @@ void order_say_heard(const struct order *order, unsigned side, const char *who)
     } else if (heard->verb == BEL_VERB_LIMIT) {
         for (size_t i = 0; i < heard->reply.limits.count; i++) {
             say_limit(order->world, &heard->reply.limits.items[i], who);
+        }
+    } else if (heard->verb == BEL_VERB_JOB_LIST) {
+        for (size_t i = 0; i < heard->reply.jobs.count; i++) {
+            const struct bel_job *job = &heard->reply.jobs.items[i];
+            say(order->world, "%sjob %.*s %s\n", who, (int)job->id.bytes,
+                (const char *)job->id.data, bel_job_state_name(job->state));
         }
     }
 }

@@ -409,7 +409,7 @@ void run_turn(struct world *world)
 /* --- looking at everything --- */
 
 /* The parts of a look, by place: the counters are asked for again after the last page. Resources
- * show what a turn has done to limits alone. */
+ * and jobs show a turn that has changed no timer. */
 static void make_looks(struct world *world, struct list_of_orders *out)
 {
     for (size_t i = 0; i < TOPICS; i++) {
@@ -417,8 +417,9 @@ static void make_looks(struct world *world, struct list_of_orders *out)
         list_add(out, order_look(world, BEL_VERB_LIST, i));
         list_add(out, order_look(world, BEL_VERB_TOPIC, i));
     }
-    assert(out->count == LOOKS_LIMIT);
+    assert(out->count == LOOKS_TOPICS);
     list_add(out, order_look(world, BEL_VERB_LIMIT, 0));
+    list_add(out, order_look(world, BEL_VERB_JOB_LIST, 0));
 }
 
 /* One of the two rounds of a look: the second one is only the counters, again. */
@@ -426,7 +427,7 @@ static struct list_of_orders round_of(const struct list_of_orders *looks, bool i
 {
     struct list_of_orders round = {0};
     for (size_t i = 0; i < looks->count; i++) {
-        bool is_after = i < LOOKS_LIMIT && i % LOOKS == LOOKS - 1;
+        bool is_after = i < LOOKS_TOPICS && i % LOOKS == LOOKS - 1;
         if (is_after == is_second) list_add(&round, looks->items[i]);
     }
     return round;

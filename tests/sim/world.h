@@ -45,9 +45,9 @@ enum {
     TOPIC_BYTES = 8,
     LOOKS = 3, /* for each topic: TOPIC, LIST, TOPIC */
     LOOKS_LIST = 1,
-    LOOKS_LIMIT = TOPICS * LOOKS, /* after those of all topics: LIMIT, of all resources */
-    LOOK_TURNS_MAX = 400,         /* without a page of a look */
-    ORDER_NAMES = 3,              /* ids, tokens or topics of one order, at most */
+    LOOKS_TOPICS = TOPICS * LOOKS, /* then LIMIT, of all resources, and JOB LIST */
+    LOOK_TURNS_MAX = 400,          /* without a page of a look */
+    ORDER_NAMES = 3,               /* ids, tokens or topics of one order, at most */
     ENGINE_SIDE = 0,
     MODEL_SIDE = 1,
     SIDES = 2,
@@ -312,11 +312,11 @@ struct order *order_make(struct world *world, enum bel_verb verb);
 struct order *order_draw(struct world *world);
 /* Whether an order is one of JOB. */
 bool order_is_job(const struct order *order);
-/* A look of the simulator's own, at a topic, or with LIMIT at all resources. */
+/* A look of the simulator's own, at a topic, or at all resources or jobs. */
 struct order *order_look(struct world *world, enum bel_verb verb, size_t topic);
 void order_free(struct order *order);
 void order_say(const struct order *order);
-/* Prints the timers or resources that a side has listed, for people; `who` before each. */
+/* Prints the timers, resources or jobs that a side has listed, for people; `who` before each. */
 void order_say_heard(const struct order *order, unsigned side, const char *who);
 void list_add(struct list_of_orders *list, struct order *order);
 bool list_take(struct list_of_orders *list, const struct order *order);
