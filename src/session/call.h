@@ -158,10 +158,6 @@ void bel__session_init_limits(struct bel_session *session);
 /* Returns the maximum of unparsed input in bytes. */
 size_t bel__session_input_max(const struct bel_session *session);
 
-/* Returns an upper bound of the size of the reply to a command, or 0 if the reply is short. If the
- * size is unknown or too large, the bound exceeds the output limit; the next command then waits. */
-size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command);
-
 /* Begins the time without a key, of a new or a reset client. */
 void bel__session_begin_stranger(struct bel_session *session);
 
@@ -174,12 +170,6 @@ bool bel__session_may_add(const struct bel_session *session);
 
 /* Updates the total of all sessions. Call it when the output, or what is owed, has changed. */
 void bel__session_count_output(struct bel_session *session);
-
-/* Counts a command that is submitted, whose reply is at most `owed` bytes, for the next turn. */
-void bel__session_expect(const struct bel_session *session, enum bel_verb verb, size_t owed);
-
-/* Notes how long a reply was that could be long. */
-void bel__session_learn(const struct bel_session *session, size_t bytes);
 
 /* Returns whether the session must not run a command because of the replies of all sessions: before
  * it is parsed (entry is NULL) because the session has replies to write itself; then because its

@@ -6,14 +6,9 @@
  * long reply is reserved (owed) when its command is submitted, so that the output has room for all
  * replies. A command whose reply has an unknown length runs alone.
  *
- * The total of all sessions counts memory, also of bytes that are written and not freed yet, and
- * what is owed. A claim that waits owes nothing to it: thousands of workers may wait, and get
- * little.
- *
- * The work of a turn is bounded by what replies are expected to be: as long as the longest of the
- * last LEARN_REPLIES to 2 * LEARN_REPLIES, but not less than a minimum, which bounds how much more
- * a turn makes if they become longer. Claims need a sync, so more of them share a turn. Replies
- * about jobs take longer to make, so fewer of them do.
+ * The total of all connections (output_total.h) counts memory, also of bytes that are written and
+ * not freed yet, and what is owed. A claim that waits owes nothing to it: thousands of workers may
+ * wait, and get little.
  */
 #include "core/units.h"
 #include "session/call.h"
@@ -21,11 +16,8 @@
 #include <assert.h>
 
 enum {
-    OUTPUT_BYTES_MAX = 8 << 20,
     COMMANDS_MAX = 1024,
     REPLY_BYTES_MAX = 256 << 20, /* of one reply */
-    TIMER_BYTES_MORE = 64 << 10, /* of a timer in a reply, in addition to its payload */
-    AGENDA_BYTES_MAX = 512 << 10,
     ARGUMENTS_MAX = 16384,
     REQUEST_BYTES_MORE = 1 << 20, /* in addition to the payload, or the text of a job */
     UNAUTHENTICATED_ARGUMENTS_MAX = 10,
@@ -40,10 +32,6 @@ enum {
     ANSWER_BYTES_MORE = 512,
     ANSWER_BYTES = 64,     /* of a typical reply */
     READ_BYTES = 64 << 10, /* unparsed input after an incomplete request */
-    LEARN_REPLIES = 1024,
-    EXPECTED_BYTES_MIN = 16 << 10, /* of a reply to a query */
-    EXPECTED_CLAIM_BYTES_MIN = 4 << 10,
-    JOB_WEIGHT = 16, /* of a byte about jobs: it takes longer, because each task is several rows */
 };
 
 static size_t payload_max(const struct bel_service *service)
@@ -64,9 +52,7 @@ void bel__session_count_output(struct bel_session *session)
     size_t bytes = bel__session_unread_bytes(session);
     if (session->holder == NULL) bytes += session->owed_bytes;
     if (session->state >= BEL_SESSION_DROPPED) bytes = 0;
-    assert(total->bytes >= session->counted_bytes);
-    total->bytes += bytes - session->counted_bytes;
-    session->counted_bytes = bytes;
+    bel__output_total_recount(total, &session->counted_bytes, bytes);
 }
 
 void bel__session_count_input(struct bel_session *session)
@@ -84,26 +70,6 @@ void bel__session_count_input(struct bel_session *session)
         .progress = 2 * session->consumed + session->in.count,
     };
     bel__input_share_set(share, &state, session->service->now->real);
-}
-
-/* Returns whether the reply to a command may be long. */
-static bool may_be_long(const struct bel_command_entry *entry)
-{
-    enum bel_verb verb;
-    if (entry == &bel__commands[BEL_COMMAND_ECHO]) return true;
-    if (!bel__build_has(entry, &verb)) return false;
-    switch (verb) {
-    case BEL_VERB_GET:
-    case BEL_VERB_CLAIM:
-    case BEL_VERB_LIST:
-    case BEL_VERB_TOPICS:
-    case BEL_VERB_AGENDA:
-    case BEL_VERB_JOB_GET:
-    case BEL_VERB_JOB_LIST:
-        return true;
-    default:
-        return false;
-    }
 }
 
 static size_t unread(const struct bel_session *session)
@@ -165,36 +131,10 @@ void bel__session_init_limits(struct bel_session *session)
 {
     const struct bel_service *service = session->service;
     struct bel_resp_limits limits = bel__session_limits(service, true);
-    session->output_max =
-        service->output_bytes_max > 0 ? service->output_bytes_max : OUTPUT_BYTES_MAX;
+    session->output_max = bel__output_client_max(service);
     session->commands_max = service->commands_max > 0 ? service->commands_max : COMMANDS_MAX;
     bel__buffer_init(&session->out, 2 * session->output_max + REPLY_BYTES_MAX);
     bel__buffer_init(&session->in, limits.request_bytes_max + READ_BYTES);
-}
-
-size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command)
-{
-    size_t alone = session->output_max + 1;
-    size_t timer = payload_max(session->service) + TIMER_BYTES_MORE;
-    size_t count;
-    switch (command->verb) {
-    case BEL_VERB_GET:
-        count = 1;
-        break;
-    case BEL_VERB_CLAIM:
-        count = command->claim.count > 0 ? command->claim.count : 1;
-        break;
-    case BEL_VERB_AGENDA:
-        return AGENDA_BYTES_MAX < alone ? AGENDA_BYTES_MAX : alone;
-    case BEL_VERB_LIST:
-    case BEL_VERB_TOPICS:
-    case BEL_VERB_JOB_GET:
-    case BEL_VERB_JOB_LIST:
-        return alone;
-    default:
-        return 0;
-    }
-    return count < alone / timer ? count * timer : alone;
 }
 
 bool bel__session_may_add(const struct bel_session *session)
@@ -204,57 +144,12 @@ bool bel__session_may_add(const struct bel_session *session)
            unread(session) + session->owed_bytes <= output_max(session);
 }
 
-void bel__output_total_end_turn(struct bel_output_total *total)
-{
-    total->turn_bytes = 0;
-}
-
-void bel__session_expect(const struct bel_session *session, enum bel_verb verb, size_t owed)
-{
-    struct bel_output_total *total = session->service->output_total;
-    if (total == NULL || owed == 0) return;
-    size_t most = total->reply_most[0], before = total->reply_most[1];
-    size_t bytes = verb == BEL_VERB_CLAIM ? EXPECTED_CLAIM_BYTES_MIN : EXPECTED_BYTES_MIN;
-    if (bytes < most) bytes = most;
-    if (bytes < before) bytes = before;
-    if (verb == BEL_VERB_JOB_GET || verb == BEL_VERB_JOB_LIST) bytes *= JOB_WEIGHT;
-    total->turn_bytes += bytes < owed ? bytes : owed;
-}
-
-void bel__session_learn(const struct bel_session *session, size_t bytes)
-{
-    struct bel_output_total *total = session->service->output_total;
-    if (total == NULL) return;
-    if (bytes > total->reply_most[0]) total->reply_most[0] = bytes;
-    if (++total->replies < LEARN_REPLIES) return;
-    total->reply_most[1] = total->reply_most[0];
-    total->reply_most[0] = 0;
-    total->replies = 0;
-}
-
-bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_session_crowd crowd)
-{
-    if (crowd == BEL_SESSION_CROWD_TURN) return total->turn_bytes < BEL_TURN_BYTES_MAX;
-    size_t max = crowd == BEL_SESSION_CROWD_OWN ? total->bytes_max / 2 : total->bytes_max;
-    return total->bytes <= max;
-}
-
-/* Returns why a command that was parsed must wait. */
-static enum bel_session_crowd crowd_of(const struct bel_output_total *total,
-                                       const struct bel_command_entry *entry)
-{
-    bool has_room = bel__output_total_has_room(total, BEL_SESSION_CROWD_FULL);
-    bool has_time = bel__output_total_has_room(total, BEL_SESSION_CROWD_TURN);
-    if ((has_room && has_time) || !may_be_long(entry)) return BEL_SESSION_CROWD_NONE;
-    return has_room ? BEL_SESSION_CROWD_TURN : BEL_SESSION_CROWD_FULL;
-}
-
 bool bel__session_must_wait(struct bel_session *session, const struct bel_command_entry *entry)
 {
     const struct bel_output_total *total = session->service->output_total;
     if (total == NULL) return false;
     if (entry != NULL) {
-        session->crowd = crowd_of(total, entry);
+        session->crowd = bel__output_total_crowd(total, entry);
     } else if (!bel__output_total_has_room(total, BEL_SESSION_CROWD_OWN) &&
                unread(session) + session->owed_bytes > 0 && session->in.count > 0) {
         session->crowd = BEL_SESSION_CROWD_OWN;

@@ -160,7 +160,9 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
 {
     assert(session->state < BEL_SESSION_DROPPED && call->state == BEL_CALL_UNDER_WAY);
     call->state = BEL_CALL_ANSWERED;
-    if (call->owed_bytes > 0) bel__session_learn(session, writer->out->count - before);
+    if (call->owed_bytes > 0) {
+        bel__output_total_learn(session->service->output_total, writer->out->count - before);
+    }
     bel__call_owe(session, call, 0);
     call->is_lost = writer->err != 0;
     if (call->is_lost) {
@@ -301,9 +303,9 @@ static void submit(struct bel_session *session, struct bel_call *call,
     }
     assert(call->state == BEL_CALL_UNDER_WAY && session->holder == NULL);
     if (blocks_next(&call->request.command)) session->holder = call;
-    size_t owed = bel__session_owed(session, &call->request.command);
+    size_t owed = bel__output_owed(session->service, &call->request.command);
     bel__call_owe(session, call, owed);
-    bel__session_expect(session, call->request.command.verb, owed);
+    bel__output_total_expect(session->service->output_total, call->request.command.verb, owed);
     bel__call_run(session, call);
     bel_backend_submit(session->owner.backend, &call->request);
 }

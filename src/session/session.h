@@ -33,6 +33,7 @@
 #include "core/why.h"
 #include "metrics/metrics.h"
 #include "session/input_total.h"
+#include "session/output_total.h"
 #include "session/scope.h"
 #include "session/wrong_keys.h"
 
@@ -79,19 +80,6 @@ struct bel_call_pool {
 
 void bel__call_pool_finish(struct bel_call_pool *pool);
 
-/* The memory of the replies that clients have not read, of all sessions, and of those that are
- * reserved for commands under way. Claims that wait are counted when they are answered. */
-struct bel_output_total {
-    size_t bytes; /* read only */
-    size_t bytes_max;
-    size_t turn_bytes;    /* private, as are the next: replies that the next turn may make */
-    size_t reply_most[2]; /* bytes of the longest of the last replies, and of those before them */
-    unsigned replies;     /* in reply_most[0] */
-};
-
-/* A turn was taken. Sessions that have stopped for BEL_SESSION_CROWD_TURN can go on. */
-void bel__output_total_end_turn(struct bel_output_total *total);
-
 struct bel_service;
 
 /* Returns the memory of the largest request, over RESP or HTTP. */
@@ -113,8 +101,8 @@ struct bel_service {
     uint32_t payload_bytes_max;
     size_t job_bytes_max;                  /* of the text of a job; 0: as for a payload */
     size_t output_bytes_max;               /* unread output of a session; 0: 8 MiB */
-    struct bel_output_total *output_total; /* of all sessions; NULL: no limit */
-    struct bel_input_total *input_total;   /* of all connections, also of HTTP; NULL: no limit */
+    struct bel_output_total *output_total; /* of all connections, also of HTTP; NULL: no limit */
+    struct bel_input_total *input_total;   /* the same */
     size_t commands_max;                   /* running commands of a session; 0: 1,024 */
     uint32_t auth_ms_max;                  /* time for a client to send a right key; 0: 10 s */
     /* AUTH: returns whether the key is valid for its user, and sets its permissions. NULL: no
@@ -189,20 +177,9 @@ BEL_CHECKED int bel__session_receive(struct bel_session *session, const void *da
  * if the session waits for input, for replies, or for output to be written. */
 bool bel__session_step(struct bel_session *session, unsigned commands);
 
-/* Why the last step stopped, if the replies of all sessions take too much memory. Step the session
- * again when they take less. */
-enum bel_session_crowd {
-    BEL_SESSION_CROWD_NONE,
-    BEL_SESSION_CROWD_OWN,  /* above half of the limit, and the session has replies to write */
-    BEL_SESSION_CROWD_FULL, /* above the limit, and the reply to the next command may be long */
-    BEL_SESSION_CROWD_TURN, /* the next turn has enough to do, and this reply may be long, too */
-    BEL_SESSION_CROWDS,
-};
-
+/* Returns why the last step stopped, if the replies of all connections take too much memory. Step
+ * the session again when they take less. */
 enum bel_session_crowd bel__session_crowd(const struct bel_session *session);
-
-/* Returns whether sessions that stopped for this reason can go on. */
-bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_session_crowd crowd);
 
 /* Returns the memory of the replies that the client has not read. */
 size_t bel__session_unread_bytes(const struct bel_session *session);
