@@ -160,6 +160,9 @@ static void on_reply(struct bel_request *request, const struct bel_reply *reply)
                                          .topic = call->captures[0].text,
                                          .is_create = call->route->is_create};
     set_page(call, bel__http_page(&question, reply));
+    if (bel__output_owed(call->service, &request->command) > 0) {
+        bel__output_total_learn(call->service->output_total, bel__json_memory(&call->page.body));
+    }
     if (has_deliveries) call->is_lost = call->page.is_problem || call->page.is_lost;
     call->caller.answered(call->caller.context);
 }
@@ -172,6 +175,30 @@ static void refuse_command(struct bel_http_call *call, const char *code, const c
         bel__metrics_count_refused(call->site->options.metrics, verb);
     }
     set_problem(call, code, text);
+}
+
+/* Reserves memory for the answer. A claim that waits reserves none: thousands of workers may wait,
+ * and get little. */
+static void reserve(struct bel_http_call *call)
+{
+    const struct bel_command *command = &call->request.command;
+    size_t owed = bel__output_owed(call->service, command);
+    bel__output_total_expect(call->service->output_total, command->verb, owed);
+    call->owed_bytes = is_waiting(call) ? 0 : owed;
+}
+
+bool bel__http_call_must_wait(const struct bel_http_call *call, bool do_others)
+{
+    const struct bel_command_entry *entry = &bel__commands[call->route->command];
+    if (call->route->own != BEL_HTTP_COMMAND || !bel__output_may_be_long(entry)) return false;
+    return do_others ||
+           bel__output_total_crowd(call->service->output_total, entry) != BEL_SESSION_CROWD_NONE;
+}
+
+size_t bel__http_call_output_bytes(const struct bel_http_call *call)
+{
+    return call->state == BEL_HTTP_CALL_RUNNING ? call->owed_bytes
+                                                : bel__json_memory(&call->page.body);
 }
 
 static void submit(struct bel_http_call *call)
@@ -193,6 +220,7 @@ static void submit(struct bel_http_call *call)
     }
     call->request.done = on_reply;
     call->state = BEL_HTTP_CALL_RUNNING;
+    reserve(call);
     call->turns = call->site->options.metrics->turns;
     bel_backend_submit(call->backend, &call->request);
 }

@@ -128,6 +128,7 @@ struct bel_http_call {
     void *pairs;                     /* memory for bel__bind() */
     struct bel_unsent_claims unsent; /* deliveries whose response is not sent */
     void *tokens;                    /* memory of `unsent`; may be NULL */
+    size_t owed_bytes;               /* reserved for the answer while RUNNING; 0: it is short */
     size_t words_count, words_capacity;
     size_t values_count;       /* of the positional arguments: never options */
     struct bel_http_page page; /* the answer, once ANSWERED; until the connection takes it */
@@ -147,6 +148,13 @@ struct bel_http_call *bel__http_call_create(struct bel_http_site *site,
 /* Checks the head of a request. Returns true if the body may be received. Otherwise the call is
  * ANSWERED, and the body, if any, must not be read. */
 bool bel__http_call_admit(struct bel_http_call *call, const struct bel_http_head *head);
+
+/* Returns whether a request that was admitted must wait because of the answers of all connections:
+ * its answer may be long, and there is no room, or others wait already. */
+bool bel__http_call_must_wait(const struct bel_http_call *call, bool do_others);
+
+/* Returns the memory of the answer, or what is reserved for it. */
+size_t bel__http_call_output_bytes(const struct bel_http_call *call);
 
 /* Executes a completely received request. */
 void bel__http_call_begin(struct bel_http_call *call);

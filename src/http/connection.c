@@ -11,7 +11,8 @@
  *     a deadline passes             408 if a part of a request was received
  *
  * Memory: an idle connection has no buffers. Input is bounded by one head and one read; output by a
- * slice, because no slice is made while the last one is not sent.
+ * slice, because no slice is made while the last one is not sent. The answer itself is kept until
+ * its last slice is made, and counted in the total of all connections; see unread.c.
  */
 #include "http/server_state.h"
 
@@ -32,6 +33,7 @@ enum {
     HEADERS_MAX = 200,
     IN_BYTES_MAX = 2 * BEL_HTTP_SLICE_BYTES, /* more than a head, and a read */
     OUT_BYTES_MAX = 4 * BEL_HTTP_SLICE_BYTES,
+    OUT_BYTES_KEPT = 4096,        /* of a slice that the socket does not accept */
     REQUESTS_MAX = 16,            /* of a connection, in a run */
     DISCARD_BYTES_MAX = 16 << 20, /* while lingering */
     BODY_MS_MAX = 20000,          /* for a body, plus the time for its bytes at this rate: */
@@ -105,6 +107,16 @@ static void count_body(struct bel_http_connection *connection)
     if (!is_receiving) bel__input_share_unblock(&connection->input);
 }
 
+/* Counts the answer in the total of all connections. */
+static void count_output(struct bel_http_connection *connection)
+{
+    const struct bel_http_call *call = connection->call;
+    size_t bytes = connection->out.capacity;
+    if (call != NULL) bytes += bel__http_call_output_bytes(call);
+    bel__output_total_recount(connection->http->site.options.service->output_total,
+                              &connection->output_bytes, bytes);
+}
+
 /* Sets the events that the state of the connection needs. */
 static void watch(struct bel_http_connection *connection, bool is_blocked)
 {
@@ -167,6 +179,7 @@ void bel__http_connection_close(struct bel_http_connection *connection)
     set_deadline(connection, BEL_HTTP_DEADLINE_NONE);
     if (bel__link_is_linked(&connection->busy)) bel__link_remove(&connection->busy);
     if (bel__link_is_linked(&connection->stranger)) bel__link_remove(&connection->stranger);
+    if (bel__link_is_linked(&connection->crowded)) bel__link_remove(&connection->crowded);
     bel__link_remove(&connection->all);
     connection->next_closed = http->closed;
     http->closed = connection;
@@ -174,6 +187,7 @@ void bel__http_connection_close(struct bel_http_connection *connection)
     bel__buffer_finish(&connection->in);
     bel__buffer_finish(&connection->out);
     end_call(connection, false);
+    count_output(connection);
     assert(http->connections_count > 0);
     http->connections_count--;
     http->site.options.metrics->http_clients--;
@@ -237,6 +251,25 @@ static void end_sending(struct bel_http_connection *connection)
     watch(connection, false);
 }
 
+/* The socket does not accept all, and the connection waits for its client. */
+static void block(struct bel_http_connection *connection)
+{
+    if (connection->deadline == BEL_HTTP_DEADLINE_NONE) {
+        set_deadline(connection, BEL_HTTP_DEADLINE_SEND);
+    }
+    if (connection->blocked.ns == 0) connection->blocked = now_of(connection->http).real;
+    bel__buffer_trim(&connection->out, OUT_BYTES_KEPT);
+    watch(connection, true);
+}
+
+/* The socket has accepted all. */
+static void unblock(struct bel_http_connection *connection)
+{
+    if (connection->blocked.ns == 0) return;
+    connection->blocked_ns += now_of(connection->http).real.ns - connection->blocked.ns;
+    connection->blocked.ns = 0;
+}
+
 /* Sends output. Returns whether all of it was sent; otherwise the connection waits or is closed. */
 static bool flush(struct bel_http_connection *connection)
 {
@@ -245,10 +278,7 @@ static bool flush(struct bel_http_connection *connection)
         ssize_t sent = send(connection->fd, bel__buffer_data(out), out->count, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0 && errno == EAGAIN) {
-            if (connection->deadline == BEL_HTTP_DEADLINE_NONE) {
-                set_deadline(connection, BEL_HTTP_DEADLINE_SEND);
-            }
-            watch(connection, true);
+            block(connection);
             return false;
         }
         if (sent < 0) {
@@ -256,10 +286,12 @@ static bool flush(struct bel_http_connection *connection)
             return false;
         }
         bel__buffer_consume(out, (size_t)sent);
+        connection->sent_bytes += (uint64_t)sent;
         if (connection->state == BEL_HTTP_SENDING) {
             set_deadline(connection, BEL_HTTP_DEADLINE_NONE);
         }
     }
+    unblock(connection);
     watch(connection, false);
     return true;
 }
@@ -282,6 +314,7 @@ static bool send_some(struct bel_http_connection *connection)
             bel__http_connection_close(connection);
             return false;
         }
+        if (response->is_over) bel__json_finish(&connection->call->page.body);
     }
     if (!flush(connection)) return false;
     if (!response->is_over) {
@@ -297,7 +330,9 @@ static bool send_some(struct bel_http_connection *connection)
 /* Called by the call, within a turn. */
 static void on_answered(void *context)
 {
-    make_busy(context);
+    struct bel_http_connection *connection = context;
+    count_output(connection);
+    make_busy(connection);
 }
 
 static struct bel_http_call *create_call(struct bel_http_connection *connection)
@@ -418,19 +453,35 @@ static bool receive_body(struct bel_http_connection *connection)
     return connection->state != BEL_HTTP_BODY;
 }
 
+/* Returns whether a request waits because of the answers of all connections, and adds it to those
+ * that do. */
+static bool must_wait(struct bel_http_connection *connection)
+{
+    struct bel_http *http = connection->http;
+    if (connection->is_next) return false;
+    if (bel__link_is_linked(&connection->crowded)) return true;
+    bool do_others = !bel__list_is_empty(&http->crowd);
+    if (!bel__http_call_must_wait(connection->call, do_others)) return false;
+    bel__list_append(&http->crowd, &connection->crowded);
+    return true;
+}
+
 /* Executes a complete request. Returns whether it is answered. */
 static bool begin(struct bel_http_connection *connection)
 {
     struct bel_http *http = connection->http;
     struct bel_http_call *call = connection->call;
     assert(call != NULL);
-    if (http->work >= BEL_HTTP_RUN_BYTES_MAX) {
+    if (must_wait(connection)) return false;
+    if (!connection->is_next && http->work >= BEL_HTTP_RUN_BYTES_MAX) {
         make_busy(connection);
         return false;
     }
     http->work += call->body.count;
+    connection->is_next = false;
     connection->state = BEL_HTTP_RUNNING;
     bel__http_call_begin(call);
+    count_output(connection); /* before the next request is looked at */
     if (call->request.command.verb == BEL_VERB_CLAIM) bel__buffer_finish(&call->body);
     if (call->state != BEL_HTTP_CALL_ANSWERED) return false;
     begin_sending(connection);
@@ -487,7 +538,16 @@ void bel__http_connection_step(struct bel_http_connection *connection)
     if (connection->has_ended && is_receiving) bel__http_connection_close(connection);
     if (connection->state == BEL_HTTP_CLOSED) return;
     count_body(connection);
+    count_output(connection);
     watch(connection, (connection->events & EPOLLOUT) != 0 && connection->out.count > 0);
+}
+
+void bel__http_connection_resume(struct bel_http_connection *connection)
+{
+    assert(connection->state == BEL_HTTP_READY && bel__link_is_linked(&connection->crowded));
+    bel__link_remove(&connection->crowded);
+    connection->is_next = true;
+    bel__http_connection_step(connection);
 }
 
 /* Takes received bytes: of a body directly, otherwise as input. */

@@ -188,6 +188,7 @@ static struct bel_http *create(const struct bel_http_options *options)
     bel__list_init(&http->connections);
     bel__list_init(&http->busy);
     bel__list_init(&http->strangers);
+    bel__list_init(&http->crowd);
     for (unsigned i = 0; i < BEL_HTTP_DEADLINES; i++) {
         bel__list_init(&http->deadlines[i]);
     }

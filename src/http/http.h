@@ -23,7 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bel_http; /* opaque */
+struct bel_http;            /* opaque, as is the next */
+struct bel_http_connection; /* of a client */
 
 enum {
     /* Bytes of bodies and responses that a run works on, at most; one request or slice may exceed
@@ -60,6 +61,22 @@ uint64_t bel__http_work(const struct bel_http *http);
 /* Returns the longest delay until the next bel__http_run(), in ms; UINT64_MAX: no deadline, wait
  * for the file descriptor. */
 uint64_t bel__http_wait_ms(const struct bel_http *http);
+
+/* Returns whether requests wait because of the answers of all connections (output_total.h). */
+bool bel__http_is_crowded(const struct bel_http *http);
+
+/* Returns whether one of them can be executed; and executes it, in the order of their arrival. */
+bool bel__http_can_go_on(const struct bel_http *http);
+bool bel__http_go_on(struct bel_http *http);
+
+/* Begins to count what each client reads. Later bel__http_find_slowest() returns the memory of the
+ * largest answer whose client has read less than an eighth of it since then, and has let the server
+ * wait for at least half of that time; 0: there is none. */
+void bel__http_begin_tick(struct bel_http *http);
+size_t bel__http_find_slowest(const struct bel_http *http, struct bel_http_connection **out);
+
+/* Closes a connection that was found. */
+void bel__http_drop(struct bel_http_connection *connection);
 
 /* Stops accepting connections. Each later response closes its connection. */
 void bel__http_drain(struct bel_http *http);

@@ -21,6 +21,7 @@ enum {
     STREAM_BYTES_MAX = 512 << 20, /* of all pieces */
     ESCAPE_BYTES_MAX = 6,         /* \u0001 */
     SHORT_BYTES = 128,            /* checked at once */
+    PIECES_BYTES_KEPT = 64 << 10, /* not freed before the stream is */
 };
 
 enum piece_kind {
@@ -51,6 +52,11 @@ void bel__json_init(struct bel_json_stream *stream)
     memset(stream, 0, sizeof *stream);
     bel__buffer_init(&stream->pieces, STREAM_BYTES_MAX);
     stream->text = SIZE_MAX;
+}
+
+size_t bel__json_memory(const struct bel_json_stream *stream)
+{
+    return stream->pieces.capacity;
 }
 
 void bel__json_finish(struct bel_json_stream *stream)
@@ -403,6 +409,17 @@ static bool read_piece(struct reader *reader)
     return expand(reader);
 }
 
+/* Frees the memory of pieces that were read, if it is at least half of all: so each byte is moved
+ * once at most. */
+static void drop_read(struct bel_json_stream *stream)
+{
+    struct bel_buffer *pieces = &stream->pieces;
+    if (stream->at.piece < pieces->capacity / 2) return;
+    bel__buffer_consume(pieces, stream->at.piece);
+    stream->at.piece = 0;
+    bel__buffer_trim(pieces, PIECES_BYTES_KEPT);
+}
+
 size_t bel__json_read(struct bel_json_stream *stream, struct bel_buffer *out, size_t work_max)
 {
     struct reader reader = {.stream = stream, .out = out, .work_max = work_max};
@@ -413,6 +430,7 @@ size_t bel__json_read(struct bel_json_stream *stream, struct bel_buffer *out, si
         size_t bytes = sizeof reader.piece + reader.piece.name_bytes + reader.piece.bytes;
         stream->at = (struct bel_json_place){.piece = stream->at.piece + bytes};
     }
+    drop_read(stream);
     return reader.work;
 }
 

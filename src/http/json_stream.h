@@ -61,6 +61,9 @@ struct bel_json_stream {
 /* Initialises an empty stream. Allocates nothing. */
 void bel__json_init(struct bel_json_stream *stream);
 
+/* Returns the memory of a stream. That of its pieces is freed as they are read. */
+size_t bel__json_memory(const struct bel_json_stream *stream);
+
 /* Frees the memory of a stream. */
 void bel__json_finish(struct bel_json_stream *stream);
 

@@ -56,6 +56,7 @@ struct bel_http_connection {
     struct bel_http *http;
     struct bel_link all, busy, timed; /* timed: in the list of its deadline */
     struct bel_link stranger;         /* in `strangers`, until a request is admitted with a key */
+    struct bel_link crowded;          /* in `crowd`, while READY */
     struct bel_http_connection *next_closed;
     struct bel_http_call *call; /* from BODY to SENDING */
     struct bel_buffer in, out;  /* received and not parsed; made and not sent */
@@ -65,6 +66,10 @@ struct bel_http_connection {
     struct bel_mono deadline_end, body_start;
     uint64_t body_bytes;          /* received of the body, with its framing */
     struct bel_input_share input; /* of the total of all connections */
+    size_t output_bytes;          /* counted in the total of all connections */
+    uint64_t sent_bytes;          /* that the socket accepted since the last tick; see unread.c */
+    uint64_t blocked_ns;          /* in which it did not accept all, since then */
+    struct bel_mono blocked;      /* since when it does not accept all; 0: it does */
     size_t discarded;             /* while LINGERING */
     int fd;
     uint32_t events; /* that epoll reports */
@@ -73,6 +78,7 @@ struct bel_http_connection {
     enum bel_http_deadline deadline;
     bool has_ended;  /* the client sends no more, and everything is received */
     bool is_hung_up; /* the client sends no more */
+    bool is_next;    /* the request has waited in `crowd` and goes on */
     char address[BEL_ADDRESS_BYTES];
 };
 
@@ -80,12 +86,14 @@ struct bel_http {
     struct bel_http_site site;
     struct bel_list connections, busy;
     struct bel_list strangers; /* without an admitted request yet, in the order of arrival */
+    struct bel_list crowd;     /* requests that wait because of the answers of all connections */
     struct bel_http_connection *closed; /* to be freed at the end of the run */
     struct bel_list deadlines[BEL_HTTP_DEADLINES];
     struct bel_buffer scratch; /* for a slice of a response */
     uint32_t connections_count;
     uint64_t work;                /* bytes checked and made in this run */
     struct bel_mono listen_again; /* BEL_NEVER: the listener is active */
+    struct bel_mono tick;         /* when the counts of unread.c began */
     int epoll_fd, listener;
     char bytes[BEL_HTTP_SLICE_BYTES]; /* the read buffer */
 };
@@ -103,6 +111,9 @@ void bel__http_connection_step(struct bel_http_connection *connection);
 
 /* Handles a deadline that has passed. */
 void bel__http_connection_late(struct bel_http_connection *connection);
+
+/* Executes the first request of `crowd`. */
+void bel__http_connection_resume(struct bel_http_connection *connection);
 
 /* Closes a connection, which is freed at the end of the run. */
 void bel__http_connection_close(struct bel_http_connection *connection);

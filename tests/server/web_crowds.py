@@ -159,6 +159,57 @@ def test_half_requests_on_both_ports_share_a_limit():
             each.close()
 
 
+def ask(wire, path):
+    """Sends a request and reads the answer. Returns its status and body."""
+    wire.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path)
+    head, _, body = wire.makefile("rb").read().partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def test_unread_answers_on_both_ports_share_a_limit():
+    """Clients ask for 8 MB, over HTTP and then over RESP, and do not read. The total counts
+    allocated bytes. Short answers go on, and whoever reads is answered."""
+    total, reply = 32 << 20, 9 << 20
+    get = b"GET /v1/topics/t/timers/b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serve("--output-total", "32M", "--max-payload", "8M") as server, \
+            server.client() as client:
+        client.ask("SCHEDULE", "t", "y" * 1000000, "ID", "a", "IN", "1h")
+        client.ask("SCHEDULE", "t", "y" * 8000000, "ID", "b", "IN", "1h")
+        crowd, most = [], 0
+
+        def look():
+            nonlocal most
+            most = max(most, info(client, "client_output_bytes"))
+            return most
+
+        def join(other, wire, text):
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            wire.sendall(text)
+            crowd.append(other)
+            look()
+        for _ in range(12):
+            wire = dial(server)
+            join(wire, wire, get)
+        until(lambda: look() > total // 2, "answers over HTTP that nobody reads")
+        for _ in range(4):
+            other = server.client()
+            join(other, other.socket, b"GET t b\r\n")
+        for path in (b"/livez", b"/readyz", b"/metrics", b"/v1/topics/t"):
+            status, _ = ask(dial(server), path)
+            assert status == 200, (path, status)
+        for number in range(4):
+            status, body = ask(dial(server), b"/v1/topics/t/timers/a")
+            assert status == 200 and body.count(b"y") >= 1000000, (number, status, len(body))
+            look()
+        assert client.ask("PING") == "PONG"
+        until(lambda: look() and info(client, "clients_dropped") > 0, "a client that is closed")
+        assert most < total * 5 // 4 + reply, f"{most} bytes"
+        assert "do not read: output-total is exceeded" in server.log()
+        for each in crowd:
+            each.close()
+        until(lambda: info(client, "client_output_bytes") < 1 << 20, "the memory is free")
+
+
 def test_many_at_once():
     with serve() as server:
         crowd = [dial(server) for _ in range(300)]
