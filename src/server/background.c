@@ -24,19 +24,38 @@ void bel__background_init(struct bel_background *background, struct bel_engine *
 
 /* --- BACKUP --- */
 
+static void report_failure(const struct bel_background *background, const char *folder, int err,
+                           const char *why)
+{
+    BEL_LOG(background->log, BEL_LOG_WARN, "backup failed", BEL_LOG_TEXT("folder", folder),
+            BEL_LOG_TEXT("error", bel_error_text(err)), BEL_LOG_TEXT("why", why));
+}
+
+/* Copies the path, as far as there is room, and begins the backup. */
+static int begin_backup(struct bel_background *background, struct bel_view path,
+                        char folder[BEL_BACKGROUND_PATH_BYTES], struct bel_why *why)
+{
+    struct bel_engine_why found = {{0}};
+    size_t room = BEL_BACKGROUND_PATH_BYTES - 1;
+    size_t bytes = path.bytes < room ? path.bytes : room;
+    if (bytes > 0) memcpy(folder, path.data, bytes);
+    folder[bytes] = 0;
+    if (bytes == 0 || bytes < path.bytes || strlen(folder) < bytes) {
+        return bel__why_say(why, BEL_EINVAL, "expected a path");
+    }
+    int err = bel_engine_backup_begin(background->engine, folder, &found);
+    if (err == 0) return 0;
+    return bel__why_say(why, err, "%s", found.text[0] != 0 ? found.text : bel_error_text(err));
+}
+
 int bel__background_backup(struct bel_background *background, struct bel_view path,
                            struct bel_background_task *task, struct bel_why *why)
 {
     char folder[BEL_BACKGROUND_PATH_BYTES];
-    struct bel_engine_why found = {{0}};
-    if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
-        return bel__why_say(why, BEL_EINVAL, "expected a path");
-    }
-    memcpy(folder, path.data, path.bytes);
-    folder[path.bytes] = 0;
-    int err = bel_engine_backup_begin(background->engine, folder, &found);
+    int err = begin_backup(background, path, folder, why);
     if (err) {
-        return bel__why_say(why, err, "%s", found.text[0] != 0 ? found.text : bel_error_text(err));
+        report_failure(background, folder, err, why->text);
+        return err;
     }
     assert(background->backup == NULL);
     background->backup = task;
@@ -62,8 +81,7 @@ static void run_backup(struct bel_background *background)
     uint64_t ns = bel_clock_mono(background->clock->system).ns - background->backup_begun.ns;
     background->backup = NULL;
     if (err) {
-        BEL_LOG(background->log, BEL_LOG_WARN, "backup failed",
-                BEL_LOG_TEXT("error", bel_error_text(err)), BEL_LOG_TEXT("why", why.text));
+        report_failure(background, background->backup_folder, err, why.text);
     } else {
         BEL_LOG(background->log, BEL_LOG_INFO, "backup done", BEL_LOG_NUMBER("ms", ns / NS_PER_MS));
     }

@@ -152,6 +152,25 @@ def test_a_backup_can_be_served():
             assert all(client.ask("GET", "t", i) is not None for i in range(100))
 
 
+def test_a_refused_backup_is_logged():
+    """One warning for each, with the path and the reason that the client gets."""
+    with Server("--sync", "loop") as server, server.client() as client:
+        full = os.path.join(server.folder, "full")
+        file = os.path.join(server.folder, "file")
+        os.mkdir(full)
+        for name in (os.path.join(full, "x"), file):
+            with open(name, "w"):
+                pass
+        targets = (full, file, os.path.join(file, "below"), os.path.join(server.folder, "no", "such"),
+                   "/proc/belfry", "x" * 5000)
+        for count, target in enumerate(targets, 1):
+            refusal = client.refused("BACKUP", target)
+            lines = [line for line in server.log().splitlines() if "backup failed" in line]
+            assert len(lines) == count, (target, lines)
+            assert " warn " in lines[-1] and "folder=" + target[:100] in lines[-1], lines[-1]
+            assert refusal.split(" ", 1)[1][:80] in lines[-1].replace("\\", ""), (refusal, lines[-1])
+
+
 def answered_meanwhile(asked, other, *words):
     """Returns the replies of the second client until the first, which has asked before, gets one."""
     answers = []
