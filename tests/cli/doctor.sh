@@ -15,6 +15,17 @@ exits a_folder_that_is_not_there_is_3 3 'belfry: nowhere: no such directory' "$b
 exits no_folder 2 usage: "$belfry" doctor
 exits two_folders 2 usage: "$belfry" doctor a b
 
+# A server and the doctor have the same verdict of a tree whose file was deleted or emptied.
+for what in missing empty; do
+    rm -rf copy && cp -r data copy && rm copy/tree/data.mdb || fail copy
+    [ $what = missing ] || : >copy/tree/data.mdb
+    exits "doctor_if_the_tree_is_$what" 1 "tree/data.mdb is $what" "$belfry" doctor copy
+    exits "serve_if_the_tree_is_$what" 1 "tree/data.mdb is $what" \
+        "$belfry" serve --resp 127.0.0.1:0 --http none --data copy
+    exits "serve_unchecked_if_the_tree_is_$what" 1 "tree/data.mdb is $what" \
+        "$belfry" serve --resp 127.0.0.1:0 --http none --check-time 0ms --data copy
+done
+
 # All written bytes are checked, so any flipped byte is found.
 python3 - <<'END' || fail 'no log to damage'
 import glob, sys

@@ -664,19 +664,6 @@ static int remove_files(const char *path)
     return err;
 }
 
-/* Checks that the file exists and is not empty: LMDB would take an empty file for a new one. */
-static int check_file(const char *path)
-{
-    struct stat info;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO;
-    int failed = fstatat(folder, "data.mdb", &info, 0);
-    int err = failed ? (errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO) : 0;
-    close(folder);
-    if (err) return err;
-    return info.st_size == 0 ? BEL_ECORRUPT : 0;
-}
-
 /* Creates an empty tree in a temporary folder, after removing what an earlier attempt has left. */
 static int make_in(const char *path, uint64_t map_bytes)
 {
@@ -704,17 +691,18 @@ static int make_tree(const struct bel_tree_options *options)
     return err;
 }
 
-/* Checks the pages that LMDB uses to open the tables, and sets `*out_offset` to the offset of the
- * state in the file. */
-static int check_head(const struct bel_tree_options *options, size_t *out_offset)
+/* Checks that the file exists; and if `checks`, the pages that LMDB uses to open the tables. Then
+ * sets `*out_offset` to the offset of the state in the file. */
+static int check_file(const struct bel_tree_options *options, bool checks, size_t *out_offset)
 {
     struct bel_why found = {0}, *why = options->why != NULL ? options->why : &found;
     struct bel_pages_head head = {0};
-    int folder = open(options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int file = folder >= 0 ? openat(folder, "data.mdb", O_RDONLY | O_CLOEXEC) : -1;
-    int err = file >= 0 ? bel__pages_read_head(file, 0, false, &head, why) : BEL_EIO;
-    if (file >= 0) close(file);
-    if (folder >= 0) close(folder);
+    int file = -1;
+    int err = bel__tree_open_file(options->path, &file, why);
+    if (err) return err;
+    assert(file >= 0);
+    if (checks) err = bel__pages_read_head(file, 0, false, &head, why);
+    close(file);
     *out_offset = head.state_offset;
     return err;
 }
@@ -740,12 +728,12 @@ static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *given
     struct bel_tree_options own = *given, *options = &own;
     bool creates = options->mode == BEL_TREE_CREATE, checks = options->mode != BEL_TREE_READ;
     size_t state_offset = 0;
-    int err = check_file(options->path);
+    int err = check_file(options, checks, &state_offset);
     if (err == BEL_ENOTFOUND && creates) {
         err = make_tree(options);
         own.is_checked = true;
+        if (!err) err = check_file(options, checks, &state_offset);
     }
-    if (!err && checks) err = check_head(options, &state_offset);
     if (!err) err = open_env(lmdb, options);
     if (!err) err = open_tables(lmdb, creates ? BEL_TREE_OPEN : options->mode);
     if (!err) err = open_reader(lmdb);

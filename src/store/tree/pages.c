@@ -13,10 +13,12 @@
 #include "store/tree/map_fault.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -475,13 +477,52 @@ static int check_file(int file, struct bel_why *why)
     return err;
 }
 
-int bel__tree_pages_check(const char *path, struct bel_why *why)
+/* Returns whether an open folder has any entry. Takes the descriptor. */
+static bool has_entries(int folder)
 {
+    DIR *entries = fdopendir(folder);
+    bool found = false;
+    if (entries == NULL) {
+        (void)close(folder);
+        return true;
+    }
+    while (!found) {
+        const struct dirent *entry = readdir(entries); /* NOLINT(concurrency-mt-unsafe): ours */
+        if (entry == NULL) break;
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    (void)closedir(entries);
+    return found;
+}
+
+int bel__tree_open_file(const char *path, int *out, struct bel_why *why)
+{
+    struct stat info;
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO;
     int file = openat(folder, "data.mdb", O_RDONLY | O_CLOEXEC);
-    int err = file >= 0 ? check_file(file, why) : errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO;
-    if (file >= 0) (void)close(file);
+    if (file < 0 && errno == ENOENT) {
+        if (!has_entries(folder)) return BEL_ENOTFOUND;
+        return bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb is missing");
+    }
     (void)close(folder);
+    if (file < 0) return BEL_EIO;
+    int failed = fstat(file, &info);
+    if (!failed && info.st_size > 0) {
+        *out = file;
+        return 0;
+    }
+    (void)close(file);
+    return failed ? BEL_EIO : bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb is empty");
+}
+
+int bel__tree_pages_check(const char *path, struct bel_why *why)
+{
+    int file = -1;
+    int err = bel__tree_open_file(path, &file, why);
+    if (err) return err;
+    assert(file >= 0);
+    err = check_file(file, why);
+    (void)close(file);
     return err;
 }

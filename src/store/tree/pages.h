@@ -68,6 +68,12 @@ struct bel_pages_head {
 BEL_CHECKED int bel__pages_read_head(int file, uint64_t transaction, bool writes,
                                      struct bel_pages_head *out, struct bel_why *why);
 
+/* Opens the file of the tree in a folder, for reading. Returns 0 and sets `*out`; BEL_ENOTFOUND if
+ * there is no tree: no folder, or nothing in it; BEL_ECORRUPT if the folder has no such file but
+ * others, or the file is empty, and sets `*why`; or BEL_EIO. A tree is created in another folder,
+ * which is then renamed: so a missing file was deleted. LMDB would take both for a new tree. */
+BEL_CHECKED int bel__tree_open_file(const char *path, int *out, struct bel_why *why);
+
 /* Checks all pages of the tree in a folder, which no process may have open for writing. Returns 0;
  * BEL_ECORRUPT or BEL_EUNSUPPORTED, and sets `*why`; or BEL_ENOTFOUND, BEL_EIO, BEL_ENOMEM. */
 BEL_CHECKED int bel__tree_pages_check(const char *path, struct bel_why *why);
