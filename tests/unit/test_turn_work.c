@@ -15,6 +15,7 @@ enum {
     PAYLOAD = 100 * 1000,
     PAYLOADS = 100,
     SEGMENT_BYTES = 64 << 20,
+    TOPICS = 1000,
 };
 
 static struct rig_text text;
@@ -170,10 +171,38 @@ static void a_turn_writes_few_bytes_of_a_large_job(void)
     rig_finish(&rig);
 }
 
+/* --- topics --- */
+
+/* To reserve memory for the wakes of a topic visits all memory of the wheels. So it is done for some
+ * topics at once: a turn may make hundreds of topics. */
+static void new_topics_reserve_memory_rarely(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    const struct bel_wakes *wakes;
+    uint32_t before, reservations = 0;
+    rig_open(&rig);
+    wakes = &rig.engine->wakes;
+    before = wakes->reserved;
+    for (int i = 0; i < TOPICS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "new-%d", i);
+        struct bel_command schedule = {.verb = BEL_VERB_SCHEDULE,
+                                       .schedule = {.topic = view(name)}};
+        CHECK(rig_ask(&rig, schedule) == 0);
+        reservations += wakes->reserved != before;
+        before = wakes->reserved;
+        CHECK(wakes->reserved >= rig.engine->topics.count);
+    }
+    CHECK_NOTE("%u reservations of %u topics", reservations, wakes->reserved);
+    CHECK(reservations < 20 && wakes->reserved < 2 * TOPICS);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
     RUN(many_queries_take_many_turns);
     RUN(a_query_waits_and_a_change_before_it_does_not);
     RUN(a_turn_writes_few_bytes_of_a_large_job);
+    RUN(new_topics_reserve_memory_rarely);
     return 0;
 }

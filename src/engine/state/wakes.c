@@ -5,7 +5,8 @@
  * not been read, for its first timer to expire on this lane, and, in the wheel of the wall lane,
  * for its sweep. The user word of an entry is the topic's number and, in the lowest bits, the kind.
  *
- * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added.
+ * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added. Reserving
+ * visits every page of the wheels, so it is done for some topics at once.
  */
 #include "engine/state/wakes.h"
 
@@ -18,6 +19,11 @@ enum {
     KIND_BITS = 2,
 };
 static_assert(BEL_WAKE_KINDS <= 1 << KIND_BITS, "a kind fits");
+
+enum {
+    MORE_MIN = 64, /* topics that are reserved in addition, for the next topics */
+    MORE_PART = 8, /* or this part of all */
+};
 
 /* The entries of a topic in each wheel, at most. */
 static const uint32_t entries[BEL_LANES_TIMED] = {
@@ -43,13 +49,24 @@ void bel__wakes_close(struct bel_engine *engine)
     }
 }
 
-int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics)
+static int reserve(struct bel_wakes *wakes, uint32_t topics)
 {
     for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        int err = bel_wheel_reserve(engine->wakes.wheels[lane], entries[lane] * topics);
+        int err = bel_wheel_reserve(wakes->wheels[lane], entries[lane] * topics);
         if (err) return err;
     }
+    wakes->reserved = topics;
     return 0;
+}
+
+int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics)
+{
+    struct bel_wakes *wakes = &engine->wakes;
+    assert(topics <= BEL_TOPICS_MAX);
+    if (topics <= wakes->reserved) return 0;
+    uint32_t more = topics / MORE_PART > MORE_MIN ? topics / MORE_PART : MORE_MIN;
+    uint32_t ample = topics < BEL_TOPICS_MAX - more ? topics + more : BEL_TOPICS_MAX;
+    return reserve(wakes, ample) == 0 ? 0 : reserve(wakes, topics);
 }
 
 static uint64_t word_of(const struct bel_topic_state *topic, enum bel_wake_kind kind)

@@ -14,7 +14,8 @@ struct bel_engine;
 
 struct bel_wakes {
     struct bel_wheel *wheels[BEL_LANES_TIMED];
-    bool is_due; /* a wake may be due: one was set to a time that has come */
+    uint32_t reserved; /* topics whose wakes can be set without more memory */
+    bool is_due;       /* a wake may be due: one was set to a time that has come */
 };
 
 enum bel_wake_kind {
