@@ -112,10 +112,10 @@ static void what_is_leased_can_be_done_while_paused(struct subject *s)
     expect_claim(s, "mail");
 }
 
-static void a_claim_stops_when_payloads_exceed_8_mib(struct subject *s)
+static void a_claim_stops_when_payloads_exceed_1_mib(struct subject *s)
 {
     enum {
-        PAYLOAD = 1 << 20,
+        PAYLOAD = 1 << 18,
     };
     char *payload = malloc(PAYLOAD + 1);
     CHECK(payload != NULL);
@@ -124,8 +124,38 @@ static void a_claim_stops_when_payloads_exceed_8_mib(struct subject *s)
     for (char id[] = "a"; id[0] <= 'l'; id[0]++) {
         schedule(s, "mail", .id = id, .payload = payload);
     }
-    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 9);
-    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 3);
+    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 5);
+    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 5);
+    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 2);
+    free(payload);
+}
+
+static void headers_count_for_the_bytes_of_a_claim(struct subject *s)
+{
+    static char value[60000];
+    const struct bel_header headers[] = {{{"x", 1}, {value, sizeof value}}};
+    memset(value, 'x', sizeof value);
+    for (char id[] = "a"; id[0] <= 'z'; id[0]++) {
+        schedule(s, "mail", .id = id, .headers = headers, .headers_count = 1);
+    }
+    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 18);
+    CHECK_EQ(claim(s, "mail", .count = 100)->reply.deliveries.count, 8);
+}
+
+static void a_timer_larger_than_the_bytes_of_a_claim_is_delivered(struct subject *s)
+{
+    enum {
+        PAYLOAD = 1 << 20,
+    };
+    char *payload = malloc(PAYLOAD + 1);
+    CHECK(payload != NULL);
+    memset(payload, 'x', PAYLOAD);
+    payload[PAYLOAD] = 0;
+    const struct bel_header headers[] = {{{"x", 1}, {"y", 1}}};
+    schedule(s, "mail", .id = "a", .payload = payload, .headers = headers, .headers_count = 1);
+    schedule(s, "mail", .id = "b");
+    expect_claim(s, "mail", "a");
+    expect_claim(s, "mail", "b");
     free(payload);
 }
 
@@ -185,7 +215,9 @@ static const struct test tests[] = {
     TEST(a_topic_listed_twice_is_listed_once),
     TEST(a_paused_topic_delivers_nothing),
     TEST(what_is_leased_can_be_done_while_paused),
-    TEST(a_claim_stops_when_payloads_exceed_8_mib),
+    TEST(a_claim_stops_when_payloads_exceed_1_mib),
+    TEST(headers_count_for_the_bytes_of_a_claim),
+    TEST(a_timer_larger_than_the_bytes_of_a_claim_is_delivered),
     TEST(a_token_is_made_of_few_characters),
     TEST(requests_of_one_turn_are_applied_in_their_order),
     TEST(a_request_can_be_taken_back_before_a_turn),

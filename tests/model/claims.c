@@ -21,7 +21,8 @@
 
 enum {
     TOPICS_MAX = 100,
-    PAYLOADS_BYTES_MAX = 8 << 20,
+    CLAIM_BYTES_MAX = 1 << 20,
+    RESULT_BYTES = 256,
     NOMINAL_BYTES = 24,
     SHARE_SCORE = 50,
     SHARE_PENALTY = 20,
@@ -296,6 +297,19 @@ static bool is_repeated(const struct bel_claim *claim, size_t index)
     return false;
 }
 
+/* What a delivery counts of the bytes of a claim. */
+static size_t bytes_of(const struct bel_delivery *delivery)
+{
+    size_t bytes = delivery->payload.bytes + delivery->results_count * RESULT_BYTES;
+    for (size_t i = 0; i < delivery->results_count; i++) {
+        bytes += delivery->results[i].result.bytes;
+    }
+    for (size_t i = 0; i < delivery->headers_count; i++) {
+        bytes += delivery->headers[i].name.bytes + delivery->headers[i].value.bytes;
+    }
+    return bytes;
+}
+
 /* Fills in as many deliveries as there are and as the claim wants. Returns their number. */
 static size_t serve(struct model *model, const struct bel_claim *claim, struct bel_delivery *out)
 {
@@ -303,7 +317,7 @@ static size_t serve(struct model *model, const struct bel_claim *claim, struct b
     size_t count = 0, bytes = 0, empty = 0;
     for (size_t at = first_in_turn(model, claim); empty < claim->topics_count;
          at = (at + 1) % claim->topics_count) {
-        if (count == most || bytes > PAYLOADS_BYTES_MAX) break;
+        if (count == most || bytes > CLAIM_BYTES_MAX) break;
         struct timer *timer = is_repeated(claim, at) ? NULL : pick(model, claim->topics[at]);
         if (timer == NULL) {
             empty++;
@@ -311,8 +325,8 @@ static size_t serve(struct model *model, const struct bel_claim *claim, struct b
         }
         empty = 0;
         lease(model, timer, claim);
-        out[count++] = deliver(model, timer);
-        bytes += timer->payload.count;
+        out[count] = deliver(model, timer);
+        bytes += bytes_of(&out[count++]);
     }
     return count;
 }

@@ -122,7 +122,8 @@ def test_a_pipeline_of_long_answers_is_answered_whole():
             lists = pipeline(client, [frame("LIST", "t", "COUNT", "1000")] * 4)
             assert all(len(page) >= 1 for _, page in lists)
             claims = pipeline(client, [frame("CLAIM", "t", "COUNT", "4")] * 4)
-            assert sorted(len(claim) for claim in claims) == [0, 2, 4, 4]
+            counts = [2, 2, 2, 2] if size > 500000 else [0, 2, 4, 4]  # a claim ends after 1 MiB
+            assert sorted(len(claim) for claim in claims) == counts
             assert client.ask("INFO", "clients").find("clients_dropped:0") > 0
 
 

@@ -22,7 +22,7 @@
 
 enum {
     TOPICS_MAX = 100,
-    BYTES_MAX = 8 << 20, /* of payloads and results; then a claim gets no more deliveries */
+    BYTES_MAX = 1 << 20, /* of payloads, headers and results; then a claim gets no more */
     RESULT_BYTES = 256,  /* added for each task before: it is read also if it has no result */
 };
 
@@ -222,6 +222,9 @@ static size_t bytes_of(const struct bel_delivery *delivery)
     size_t bytes = delivery->payload.bytes + delivery->results_count * RESULT_BYTES;
     for (size_t i = 0; i < delivery->results_count; i++) {
         bytes += delivery->results[i].result.bytes;
+    }
+    for (size_t i = 0; i < delivery->headers_count; i++) {
+        bytes += delivery->headers[i].name.bytes + delivery->headers[i].value.bytes;
     }
     return bytes;
 }
