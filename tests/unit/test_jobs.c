@@ -4,6 +4,7 @@
  * Jobs on an engine: what a graph of tasks does, command by command.
  */
 #include "../jobs_rig.h"
+#include "engine/jobs/submission.h"
 
 #include <stdio.h>
 
@@ -644,8 +645,40 @@ static void test_tasks_stay(void)
     rig_finish(&rig);
 }
 
+/* While a large job is checked, before anything of it is written, another one reserves its id for a
+ * job of `then`: the first is refused. Steps are taken by hand, since a submission that waits for
+ * room in the log is overtaken, not one that works. */
+static void test_reserved_meanwhile(void)
+{
+    struct rig rig = {0};
+    struct bel_submission *submission;
+    struct bel_reply reply = {0};
+    rig_open(&rig);
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"b\",\"tasks\":[{\"id\":\"0\",\"topic\":\"t\"}");
+    for (int i = 1; i < 100; i++) {
+        rig_put(&text, ",{\"id\":\"%d\",\"topic\":\"t\"}", i);
+    }
+    rig_put(&text, "]}");
+    rig_settle(&rig);
+    struct bel_job_submit submit = {.text = view(text.bytes)};
+    CHECK(bel__submission_create(rig.engine, &submit, &submission) == 0);
+    for (int i = 0; i < 4; i++) { /* checks the ids of some tasks */
+        rig.engine->jobs->left = 20;
+        CHECK(bel__submission_step(rig.engine, submission, &reply) == BEL_SUBMISSION_MORE);
+    }
+    CHECK(rig_submit(&rig, "{\"id\":\"a\",\"tasks\":[{\"id\":\"1\",\"topic\":\"u\"}],"
+                           "\"then\":[{\"job\":{\"id\":\"b\",\"tasks\":[]}}]}") == 0);
+    rig.engine->jobs->left = 1000;
+    CHECK(bel__submission_step(rig.engine, submission, &reply) == BEL_ECONFLICT);
+    SAME(reply.why, "the id b is reserved by `then` of job a");
+    bel__submission_destroy(rig.engine, submission);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
+    test_reserved_meanwhile();
     test_chain();
     test_diamond();
     test_failure_skips();

@@ -163,18 +163,26 @@ static int look_at_thens(struct bel_engine *engine, const struct bel_submission 
                        (int)taken.bytes, (const char *)taken.data);
 }
 
+/* Sets `*out` to the chain that has reserved the id of the job for another one; 0: none. */
+static int find_reserver(struct bel_engine *engine, const struct bel_submission *submission,
+                         uint64_t *out)
+{
+    enum bel_id_use use;
+    int err = bel__id_look(engine, submission->graph->id, &use, out);
+    assert(err != 0 || use != BEL_ID_RESERVED || *out != 0);
+    if (err == 0 && *out == submission->chain) *out = 0;
+    return err;
+}
+
 /* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
  * free. */
 static int look_at_reserved(struct bel_engine *engine, const struct bel_submission *submission,
                             struct bel_reply *reply)
 {
-    enum bel_id_use use;
     uint64_t chain;
-    int err = bel__id_look(engine, submission->graph->id, &use, &chain);
+    int err = find_reserver(engine, submission, &chain);
     if (err) return err;
-    if (use == BEL_ID_RESERVED && (chain != submission->chain || chain == 0)) {
-        return refuse_reserved(engine, submission, chain, reply);
-    }
+    if (chain != 0) return refuse_reserved(engine, submission, chain, reply);
     return look_at_thens(engine, submission, submission->chain, reply);
 }
 
@@ -231,7 +239,7 @@ static int find_old(struct bel_engine *engine, const struct bel_submission *subm
 {
     int err = bel__job_find_any(engine, submission->graph->id, out);
     *out_is_gone = err == BEL_ENOTFOUND;
-    if (err) return *out_is_gone ? 0 : err;
+    if (err) return *out_is_gone ? look_at_reserved(engine, submission, reply) : err;
     if (out->row.number == submission->old) return 0;
     return bel__refuse(reply, BEL_ECONFLICT, "the job was replaced by another request");
 }
@@ -720,14 +728,19 @@ fail:
     return err;
 }
 
-/* Lets all be checked again if another job has got the id since: a submission that waits for room
- * in the log can be overtaken. */
+/* Lets all be checked again if another job has got or reserved the id since: a submission that
+ * waits for room in the log can be overtaken. */
 static int look_again(struct bel_engine *engine, struct bel_submission *submission)
 {
     struct bel_job_found job;
     int err = bel__job_find_any(engine, submission->graph->id, &job);
-    if (err) return err == BEL_ENOTFOUND ? 0 : err;
-    if (job.row.number == submission->old) return 0;
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == 0 && job.row.number == submission->old) return 0;
+    if (err == BEL_ENOTFOUND) {
+        uint64_t chain;
+        err = find_reserver(engine, submission, &chain);
+        if (err != 0 || chain == 0) return err;
+    }
     bel__job_topics_finish(&submission->topics);
     submission->stage = STAGE_ID;
     return 0;
