@@ -58,8 +58,9 @@ struct bel_named_work {
 enum bel_engine_skip {
     BEL_ENGINE_SKIP_MISFIRE, /* missed, and the misfire policy did not choose it */
     BEL_ENGINE_SKIP_OVERLAP, /* overlap policy skip: the previous occurrence is unfinished */
-    BEL_ENGINE_SKIP_QUEUE,   /* overlap policy queue: the queue is full */
+    BEL_ENGINE_SKIP_QUEUE,   /* overlap policy queue: the queue is full, or was dropped */
     BEL_ENGINE_SKIP_KNOWN,   /* an occurrence with that id already existed */
+    BEL_ENGINE_SKIP_PAUSED,  /* the recurring job is paused */
     BEL_ENGINE_SKIPS,
 };
 

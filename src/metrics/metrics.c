@@ -145,10 +145,9 @@ void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status)
 const char *bel__skip_name(enum bel_engine_skip skip)
 {
     static const char *const names[] = {
-        [BEL_ENGINE_SKIP_MISFIRE] = "misfire",
-        [BEL_ENGINE_SKIP_OVERLAP] = "overlap",
-        [BEL_ENGINE_SKIP_QUEUE] = "queue",
-        [BEL_ENGINE_SKIP_KNOWN] = "known",
+        [BEL_ENGINE_SKIP_MISFIRE] = "misfire", [BEL_ENGINE_SKIP_OVERLAP] = "overlap",
+        [BEL_ENGINE_SKIP_QUEUE] = "queue",     [BEL_ENGINE_SKIP_KNOWN] = "known",
+        [BEL_ENGINE_SKIP_PAUSED] = "paused",
     };
     assert(skip < BEL_ENGINE_SKIPS);
     return names[skip];

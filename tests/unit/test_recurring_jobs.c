@@ -5,6 +5,8 @@
  * job was made; with an engine that is opened again in between.
  */
 #include "../jobs_rig.h"
+#include "engine/jobs/recurring_rows.h"
+#include "engine/state/state.h"
 
 #include <stdio.h>
 
@@ -152,7 +154,7 @@ static void test_replace(void)
     CHECK(submit(&rig, hourly(10, "allow", "t"), false) == 0);
     rig_move(&rig, HOUR);
     CHECK(submit(&rig, hourly(10, "allow", "u"), true) == 0);
-    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 0);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 1); /* same rule */
     rig_check(&rig);
     rig_reopen(&rig);
     work(&rig, "t", 1);
@@ -296,8 +298,8 @@ static void test_then(void)
     rig_finish(&rig);
 }
 
-/* Times in the queue of a job that is replaced make no jobs, neither of the old text nor of the
- * new one. Those in the queue of a job whose count is used up do. */
+/* Times in the queue of a job that is replaced by one with another rule make no jobs, neither of
+ * the old text nor of the new one. Those in the queue of a job whose count is used up do. */
 static void test_replace_queue(void)
 {
     struct rig rig = {0};
@@ -314,6 +316,7 @@ static void test_replace_queue(void)
     SAME(rig_claim(&rig, "u"), "");
     CHECK(rig_state(&rig, made_id(2, "")) == BEL_JOB_STATES);
     CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 0);
+    CHECK_EQ(bel_engine_stats(rig.engine)->skips[BEL_ENGINE_SKIP_QUEUE], 2U);
     for (int i = 0; i < 3; i++) {
         rig_move(&rig, HOUR);
     }
@@ -323,6 +326,151 @@ static void test_replace_queue(void)
     }
     CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
     rig_finish(&rig);
+}
+
+/* With the same rule, the queue goes on: its times make jobs of the new text. */
+static void test_replace_text(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(4, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0);
+    work(&rig, "t", 1);
+    rig_settle(&rig);
+    CHECK(submit(&rig, hourly(4, "queue", "u"), true) == 0); /* is not paused */
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    for (int i = 2; i <= 4; i++) {
+        if (i == 4) rig_move(&rig, HOUR);
+        work(&rig, "u", i);
+        rig_settle(&rig);
+    }
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    CHECK_EQ(rig.seen.job.made, 4U);
+    rig_finish(&rig);
+}
+
+/* Times in the queue wait while the job is paused, and those that come meanwhile are skipped. */
+static void test_pause_queue(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(4, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0);
+    work(&rig, "t", 1);
+    rig_settle(&rig);
+    rig_move(&rig, HOUR); /* the last time */
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(rig_state(&rig, "h") == BEL_JOB_PAUSED);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_RESUME, "h") == 0 && rig.seen.count == 1);
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    for (int i = 2; i <= 3; i++) {
+        work(&rig, "t", i);
+        rig_settle(&rig);
+    }
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    CHECK_EQ(rig.seen.job.made, 3U);
+    CHECK_EQ(rig.seen.job.skipped, 1U);
+    rig_finish(&rig);
+}
+
+/* What was asked for and the numbers are shown until the job is removed; CANCEL counts times in the
+ * queue as skipped. */
+static void test_numbers_stay(void)
+{
+    struct rig rig = {.job_retention_ms = UINT64_C(2) * HOUR};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(9, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "h") == 0 && rig.seen.count == 1);
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_CANCELLED);
+    CHECK_EQ(rig.seen.job.made, 1U);
+    CHECK_EQ(rig.seen.job.skipped, 2U);
+    CHECK(rig.seen.job.plan.count == 9 && !rig.seen.job.has_next);
+    CHECK(rig.seen.job.plan.kind == BEL_PLAN_EVERY);
+    rig_move(&rig, UINT64_C(3) * HOUR);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_STATES);
+    CHECK(submit(&rig, plain, false) == 0);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_RUNNING && rig.seen.job.made == 0);
+    rig_finish(&rig);
+}
+
+/* Returns how many times wait without a job. */
+static uint64_t queued(struct rig *rig)
+{
+    const struct bel_topic_state *topic =
+        bel__topic_find(&rig->engine->topics, BEL_RECURRING_TOPIC);
+    return topic->numbers[BEL_NUMBER_BLOCKED];
+}
+
+/* Every time that has passed is counted once, and as made if there is a job or will be one. */
+static void audit(struct rig *rig, uint64_t passed)
+{
+    CHECK(rig_ask(rig, (struct bel_command){.verb = BEL_VERB_JOB_LIST}) == 0);
+    uint64_t jobs = rig->seen.count - 1;
+    CHECK(rig_job(rig, BEL_VERB_JOB_GET, "h") == 0);
+    const struct bel_job *job = &rig->seen.job;
+    CHECK_NOTE("made %d skipped %d missed %d jobs %d queued %d", (int)job->made, (int)job->skipped,
+               (int)job->missed, (int)jobs, (int)queued(rig));
+    CHECK_EQ(job->made, jobs + queued(rig));
+    CHECK_EQ(job->made + job->skipped + job->missed, passed);
+    rig_check(rig);
+}
+
+/* Takes turns at the current time. Opens the engine again after the turn number `cut`, and has it
+ * do a command before anything else. */
+static void turns_until(struct rig *rig, int *turns, int cut, enum bel_verb verb)
+{
+    do {
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+        if (++*turns != cut) continue;
+        rig_reopen(rig);
+        CHECK(rig_job(rig, verb, "h") == 0);
+    } while (rig->next.due.ns <= rig->now.boot.ns);
+}
+
+/* Whatever the batch after which the engine stops, and what comes first then, a time is never
+ * counted twice or not at all. Some times are missed, some jobs end, some are in the queue. */
+static void test_crash_anywhere(void)
+{
+    static const char *const overlaps[] = {"skip", "queue", "allow"};
+    static const enum bel_verb verbs[] = {BEL_VERB_JOB_PAUSE, BEL_VERB_JOB_RESUME,
+                                          BEL_VERB_JOB_GET};
+    for (int i = 0; i < 3 * 3 * 60; i++) {
+        struct rig rig = {.work_max = i % 2 == 0 ? 0 : 20};
+        int turns = 0, cut = i / 9;
+        enum bel_verb verb = verbs[i / 3 % 3];
+        rig_open(&rig);
+        CHECK(submit(&rig, hourly(20, overlaps[i % 3], "t"), false) == 0);
+        CHECK(verb != BEL_VERB_JOB_RESUME || rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0);
+        for (int hour = 1; hour <= 6; hour++) {
+            int passes = hour == 4 ? 3 : 1;
+            rig.now.boot.ns += UINT64_C(1000000) * HOUR * (uint64_t)passes;
+            rig.now.wall.ms += (int64_t)HOUR * passes;
+            turns_until(&rig, &turns, cut, verb);
+            const char *id = hour % 2 == 0 ? rig_claim(&rig, "t") : "";
+            CHECK(id[0] == 0 || rig_ack(&rig, id) == 1);
+            turns_until(&rig, &turns, cut, verb);
+            audit(&rig, (uint64_t)hour + (hour < 4 ? 0 : 2));
+        }
+        CHECK(rig_job(&rig, BEL_VERB_JOB_RESUME, "h") == 0);
+        rig_settle(&rig);
+        audit(&rig, 8);
+        rig_finish(&rig);
+    }
 }
 
 /* An unfinished job does not wake the engine before the next time of its plan. */
@@ -383,6 +531,10 @@ static void test_limits_of_all(void)
 int main(void)
 {
     test_limits_of_all();
+    test_crash_anywhere();
+    test_numbers_stay();
+    test_pause_queue();
+    test_replace_text();
     test_rest();
     test_replace_queue();
     test_then();

@@ -6,6 +6,7 @@
  */
 #include "engine/jobs/job.h"
 #include "engine/commands/commands.h"
+#include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/submission.h"
 #include "engine/state/state.h"
 
@@ -97,7 +98,9 @@ int bel__do_job_resume(struct bel_engine *engine, struct bel_request *request)
     int err = find(engine, request, &job);
     if (err) return err;
     if (job.row.phase == BEL_JOB_PHASE_ENDED || !job.row.is_paused) return 0;
-    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS + BEL_TIMER_ROWS,
+                            BEL_JOB_BYTES + BEL_TIMER_BYTES, BEL_STORE_END);
+    if (err == 0 && job.row.phase == BEL_JOB_PHASE_PLAN) err = bel__recurring_resume(engine, &job);
     if (err) return err;
     job.row.is_paused = false;
     bel__job_put(engine, &job);

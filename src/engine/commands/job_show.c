@@ -74,7 +74,7 @@ static int describe_plan(struct bel_engine *engine, const struct bel_job_found *
 {
     struct bel_found plan;
     int err = bel__recurring_plan(engine, job, &plan);
-    if (err == BEL_ENOTFOUND) return 0; /* has no more times */
+    if (err == BEL_ENOTFOUND) return 0; /* does not recur */
     if (err) return err;
     out->plan = plan.record.rule;
     out->has_next = plan.plan.has_next;
@@ -110,14 +110,12 @@ static int describe(struct bel_engine *engine, const struct bel_job_found *job, 
     describe_work(engine, row, out);
     out->plan_id = row->plan_id;
     if (row->plan != 0) out->nominal.ms = (int64_t)row->nominal;
-    if (row->phase == BEL_JOB_PHASE_PLAN) {
-        int err = describe_plan(engine, job, out);
-        if (err) return err;
-    }
+    int err = describe_plan(engine, job, out);
+    if (err) return err;
     struct bel_view *views[] = {&out->id,      &out->reason,    &out->parent,   &out->clash,
                                 &out->plan_id, &out->plan.rule, &out->plan.zone};
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
-        int err = keep(engine, views[i]);
+        err = keep(engine, views[i]);
         if (err) return err;
     }
     return 0;

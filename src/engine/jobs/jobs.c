@@ -49,6 +49,11 @@ static void ended(struct bel_engine *engine, struct bel_found *found)
     if (found->record.job.number != 0) bel__task_ended(engine, found);
 }
 
+static int rings(struct bel_engine *engine, const struct bel_found *plan, bool *out_makes)
+{
+    return bel__recurring_rings(engine, plan, out_makes);
+}
+
 static void rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
 {
     bel__recurring_rang(engine, plan, is_skipped);
@@ -152,6 +157,7 @@ int bel__jobs_open(struct bel_engine *engine, uint64_t retention_ms)
     jobs->events.look = look;
     jobs->events.moved = moved;
     jobs->events.ended = ended;
+    jobs->events.rings = rings;
     jobs->events.rang = rang;
     jobs->work_max = WORK_MAX;
     jobs->from = bel__work_key(0, (enum bel_work_kind)0, 0);

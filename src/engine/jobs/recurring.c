@@ -9,8 +9,8 @@
  *                                |
  *                           the job ends ---> occurrence done: the next in the queue may begin
  *
- * So an occurrence is unfinished as long as its job is, which is what OVERLAP looks at. A job that
- * exists already was made before a crash, if it names the plan.
+ * So an occurrence is unfinished as long as its job is, which is what OVERLAP looks at. While the
+ * recurring job is paused, an occurrence without a job is blocked as in the queue of OVERLAP.
  */
 #include "engine/jobs/recurring.h"
 
@@ -61,36 +61,42 @@ static int begin(struct bel_engine *engine, const struct bel_found *found,
     return err;
 }
 
-/* Sets `*out` to whether a job was made for an occurrence, before a crash: by the recurring job
- * itself, or, if the occurrence is one of the job that was replaced, by a job with the same id. */
-static int is_made_for(struct bel_engine *engine, const struct bel_found *found,
-                       const struct bel_job_found *plan, const struct bel_job_found *job, bool *out)
+/* Sets `*out` to whether an occurrence is one of a plan that was replaced. */
+static int is_dropped(struct bel_engine *engine, const struct bel_found *found,
+                      const struct bel_job_found *plan, bool *out)
 {
     struct bel_found current;
-    *out = job->row.plan == plan->row.number;
-    if (*out || !bel__view_equal(job->row.plan_id, plan->row.id)) return 0;
     int err = bel__recurring_plan(engine, plan, &current);
-    *out = err == BEL_ENOTFOUND || (err == 0 && current.record.plan != found->record.plan);
+    *out = found->record.plan < plan->row.number; /* if an older version has ended the plan */
+    if (err == 0) *out = current.record.plan != found->record.plan;
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
-/* Looks at an occurrence whose job is not being submitted. Sets `*out_begins` if it is to be. */
+/* Looks at an occurrence without a job. `plan` is NULL if the recurring job is gone. */
+static int look_at_new(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_job_found *plan, bool *out_begins)
+{
+    bool drops = plan == NULL;
+    int err = drops ? 0 : is_dropped(engine, found, plan, &drops);
+    if (err) return err;
+    if (drops) return bel__occurrence_skip(engine, found);
+    if (plan->row.is_paused) return bel__occurrence_block(engine, found); /* until RESUME */
+    err = bel__recurring_resume(engine, plan); /* others may have waited with it */
+    *out_begins = err == 0;
+    return err;
+}
+
+/* Looks at an occurrence whose job is not being submitted. Sets `*out_begins` if it is to be. A job
+ * that was made before a crash, or before the recurring job was paused, counts first. */
 static int look(struct bel_engine *engine, struct bel_found *found,
                 const struct bel_job_found *plan, bool *out_begins)
 {
     struct bel_job_found job;
     bool is_its;
     *out_begins = false;
-    if (plan->row.is_paused) return bel__occurrence_skip(engine, found);
-    int err = bel__job_find_any(engine, found->record.id, &job);
-    if (err != 0 && err != BEL_ENOTFOUND) return err;
-    if (err == BEL_ENOTFOUND || !bel__job_is_complete(&job)) {
-        bool is_old = found->record.plan < plan->row.number; /* of a job that was replaced */
-        *out_begins = !is_old;
-        return is_old ? bel__occurrence_finish(engine, found) : 0;
-    }
-    err = is_made_for(engine, found, plan, &job, &is_its);
+    int err = bel__occurrence_job(engine, found, &job, &is_its);
     if (err) return err;
+    if (job.row.number == 0) return look_at_new(engine, found, plan, out_begins);
     if (!is_its) return bel__occurrence_skip(engine, found);
     bool is_ended = job.row.phase == BEL_JOB_PHASE_ENDED;
     return is_ended ? bel__occurrence_finish(engine, found) : lease(engine, found);
@@ -106,10 +112,9 @@ static int take(struct bel_engine *engine, struct bel_found *found, bool *out_mo
     *out_more = true;
     int err = bel__job_find_any(engine, bel__occurrence_plan(found->record.id), &plan);
     bool is_gone = err == BEL_ENOTFOUND || (err == 0 && plan.row.phase != BEL_JOB_PHASE_PLAN);
-    if (is_gone && jobs->occurrence == NULL) return bel__occurrence_finish(engine, found);
     if (err != 0 && !is_gone) return err;
     if (jobs->occurrence == NULL) {
-        err = look(engine, found, &plan, &begins);
+        err = look(engine, found, is_gone ? NULL : &plan, &begins);
         if (err != 0 || !begins) return err;
         err = begin(engine, found, &plan);
         if (err) return err;

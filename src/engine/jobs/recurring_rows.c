@@ -8,7 +8,11 @@
  *     PLANS     its plan, with the id of the job, in a topic of its own
  *
  * The row of a recurring job has no tasks. Its `unhandled` counts the times in a row that overlap
- * has skipped. When the plan has no more times and all its jobs have ended, the job ends, too.
+ * has skipped. When the plan has no more times and all its jobs have ended, the job ends, too. The
+ * plan stays until the job is removed, with the numbers of its times.
+ *
+ * A nominal time is counted when the plan rings: as made, if there is an occurrence. The batch that
+ * ends an occurrence without a job counts it as skipped instead.
  */
 #include "engine/jobs/recurring_rows.h"
 
@@ -72,10 +76,40 @@ int bel__recurring_forget(struct bel_engine *engine, struct bel_view id)
 {
     struct bel_found plan;
     int err = find_plan(engine, id, &plan);
+    if (err == BEL_ENOTFOUND || (err == 0 && plan.record.kind != BEL_RECORD_PLAN)) return 0;
+    if (err == 0) err = bel__occurrences_unblock(engine, plan.topic, id, false); /* one by one */
     if (err == 0) err = bel__timer_reserve(engine, &plan, 0, BEL_STORE_END);
-    if (err) return err == BEL_ENOTFOUND ? 0 : err;
-    bel__timer_remove(engine, &plan);
-    return 0;
+    if (err == 0) bel__timer_remove(engine, &plan);
+    return err;
+}
+
+/* Returns whether two plans have the same times and policies. `next` is made of a new text. */
+static bool is_same_rule(const struct bel_record *old, const struct bel_record *next)
+{
+    const struct bel_recurrence *a = &old->rule, *b = &next->rule;
+    return a->kind == b->kind && a->mode == b->mode && a->gap == b->gap && a->fold == b->fold &&
+           a->misfire == b->misfire && a->overlap == b->overlap && a->has_until == b->has_until &&
+           a->until.ms == b->until.ms && a->count == b->count && a->spread_ms == b->spread_ms &&
+           bel__view_equal(a->rule, b->rule) && bel__view_equal(a->zone, b->zone) &&
+           old->has_start == next->has_start && old->start == next->start;
+}
+
+/* Lets a new text have the plan of the old one, if both have the same rule and there are times to
+ * come: the queue and the counts go on. Otherwise the new plan begins, and the old one is gone. */
+static int put_plan(struct bel_engine *engine, struct bel_topic_state *topic,
+                    struct bel_record *record, uint64_t first, bool has_old)
+{
+    struct bel_found old;
+    int err = has_old ? find_plan(engine, record->id, &old) : BEL_ENOTFOUND;
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == 0 && old.record.kind == BEL_RECORD_PLAN && old.plan.has_next &&
+        is_same_rule(&old.record, record)) {
+        return bel__occurrences_unblock(engine, topic, record->id,
+                                        record->rule.overlap == BEL_OVERLAP_QUEUE);
+    }
+    err = bel__recurring_forget(engine, record->id);
+    if (err == 0) add_plan(engine, topic, record, first);
+    return err;
 }
 
 /* Reserves rows for all of a recurring job, and for the job that it replaces: nothing fails after
@@ -83,8 +117,8 @@ int bel__recurring_forget(struct bel_engine *engine, struct bel_view id)
 static int reserve(struct bel_engine *engine, const struct bel_recurring_parts *parts)
 {
     size_t text = parts->text.bytes, lists = bel__edges_rows(parts->topics->numbers_count);
-    size_t rows = (size_t)5 * BEL_TIMER_ROWS + (size_t)4 * BEL_JOB_ROWS;
-    size_t bytes = (size_t)5 * BEL_TIMER_BYTES + (size_t)4 * BEL_JOB_BYTES + BEL_TOPIC_ROW_BYTES;
+    size_t rows = (size_t)6 * BEL_TIMER_ROWS + (size_t)4 * BEL_JOB_ROWS;
+    size_t bytes = (size_t)6 * BEL_TIMER_BYTES + (size_t)4 * BEL_JOB_BYTES + BEL_TOPIC_ROW_BYTES;
     return bel__rows_reserve(&engine->rows, rows + bel__blob_rows(text) + lists,
                              bytes + text + lists * BEL_EDGES_ROW_BYTES_MAX, BEL_STORE_ADD);
 }
@@ -125,10 +159,10 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
     if (err == 0) err = bel__topic_make(engine, BEL_RECURRING_TOPIC, &topic, &is_new);
     if (err) return err;
     if (is_new) bel__topic_save(engine, topic);
+    bool has_old = parts->old != NULL && parts->old->row.phase == BEL_JOB_PHASE_PLAN;
     if (parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
-    if (err == 0) err = bel__recurring_forget(engine, graph->id);
+    if (err == 0) err = put_plan(engine, topic, &record, first, has_old);
     if (err) return err;
-    add_plan(engine, topic, &record, first);
     put_job(engine, graph, parts);
     return 0;
 }
@@ -136,9 +170,19 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
 int bel__recurring_plan(struct bel_engine *engine, const struct bel_job_found *job,
                         struct bel_found *out)
 {
+    if (job->row.tasks > 0 || job->row.plan != 0) return BEL_ENOTFOUND;
     int err = find_plan(engine, job->row.id, out);
     if (err) return err;
     return out->record.kind == BEL_RECORD_PLAN && out->state < BEL_DONE ? 0 : BEL_ENOTFOUND;
+}
+
+int bel__recurring_resume(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    struct bel_found plan;
+    int err = bel__recurring_plan(engine, job, &plan);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    return bel__occurrences_unblock(engine, plan.topic, job->row.id,
+                                    plan.record.rule.overlap == BEL_OVERLAP_QUEUE);
 }
 
 int bel__occurrence_finish(struct bel_engine *engine, struct bel_found *found)
@@ -161,17 +205,38 @@ int bel__recurring_report(struct bel_engine *engine, const struct bel_job_row *r
     return err ? err : bel__occurrence_finish(engine, &found);
 }
 
+/* A job that was made for an occurrence has a later number than the occurrence when it became due,
+ * whatever was replaced since. A job with its id that the plan before this one has made has not. */
+int bel__occurrence_job(struct bel_engine *engine, const struct bel_found *found,
+                        struct bel_job_found *out_job, bool *out)
+{
+    *out = false;
+    int err = bel__job_find_any(engine, found->record.id, out_job);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == BEL_ENOTFOUND || !bel__job_is_complete(out_job)) {
+        *out_job = (struct bel_job_found){0};
+        return 0;
+    }
+    struct bel_view plan = bel__occurrence_plan(found->record.id);
+    *out = bel__view_equal(out_job->row.plan_id, plan) &&
+           out_job->row.number > bel__place_of(&found->key).sequence;
+    return 0;
+}
+
 int bel__occurrence_skip(struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_found plan;
     int err = find_plan(engine, bel__occurrence_plan(found->record.id), &plan);
-    bool has_plan = err == 0 && plan.record.kind == BEL_RECORD_PLAN && plan.state < BEL_DONE;
+    bool has_plan = err == 0 && plan.record.kind == BEL_RECORD_PLAN && plan.state < BEL_DONE &&
+                    plan.record.plan == found->record.plan;
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     err = bel__rows_reserve(&engine->rows, (size_t)2 * BEL_TIMER_ROWS, (size_t)2 * BEL_TIMER_BYTES,
                             BEL_STORE_END);
     if (err == 0) err = bel__occurrence_finish(engine, found);
-    if (err == 0 && has_plan && plan.plan.made > 0) bel__plan_skip_made(engine, &plan);
-    return err;
+    if (err) return err;
+    if (has_plan && plan.plan.made > 0) bel__plan_skip_made(engine, &plan);
+    if (!has_plan) engine->stats.skips[BEL_ENGINE_SKIP_QUEUE]++; /* REPLACE has dropped it */
+    return 0;
 }
 
 int bel__recurring_is_over(struct bel_engine *engine, const struct bel_job_found *job, bool *out)
@@ -181,7 +246,8 @@ int bel__recurring_is_over(struct bel_engine *engine, const struct bel_job_found
     struct bel_found plan;
     *out = false;
     int err = bel__recurring_plan(engine, job, &plan);
-    if (err != BEL_ENOTFOUND) return err;
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == 0 && plan.plan.has_next) return 0;
     err = bel__occurrences_look(engine, topic, job->row.id, BEL_LOOK_ANY, &others);
     if (err == 0) *out = !others.has_any;
     return err;
@@ -213,6 +279,14 @@ static void note_overlap(struct bel_engine *engine, struct bel_view id, uint64_t
     memcpy(note->job, id.data, id.bytes);
 }
 
+int bel__recurring_rings(struct bel_engine *engine, const struct bel_found *plan, bool *out_makes)
+{
+    struct bel_job_found job;
+    int err = bel__job_find_any(engine, plan->record.id, &job);
+    *out_makes = err == 0 && job.row.phase == BEL_JOB_PHASE_PLAN && !job.row.is_paused;
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
 void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
 {
     struct bel_job_found job;
@@ -220,22 +294,35 @@ void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan
     if (bel__job_find_any(engine, plan->record.id, &job) != 0) return; /* bel__jobs_open() looks */
     if (job.row.phase != BEL_JOB_PHASE_PLAN) return;
     uint64_t before = job.row.unhandled;
-    bool is_over = plan->state >= BEL_DONE && job.row.works == 0;
+    bool is_over = !plan->plan.has_next && job.row.works == 0;
     job.row.unhandled = is_skipped ? before + 1 : 0;
     if (is_skipped) note_overlap(engine, job.row.id, job.row.unhandled);
     if (is_over) bel__job_add_work(engine, &job, BEL_WORK_REPORT, 0, 0);
     if (is_over || job.row.unhandled != before) bel__job_put(engine, &job);
 }
 
+/* Ends an occurrence of a job that is cancelled. */
+static int end_occurrence(struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_job_found job;
+    bool is_made = false;
+    int err = bel__occurrence_job(engine, found, &job, &is_made);
+    if (err) return err;
+    return is_made ? bel__occurrence_finish(engine, found) : bel__occurrence_skip(engine, found);
+}
+
 int bel__recurring_end(struct bel_engine *engine, const struct bel_job_found *job)
 {
-    struct bel_found plan;
-    int err = bel__recurring_plan(engine, job, &plan);
-    if (err == BEL_ENOTFOUND) return 0;
-    if (err == 0) err = bel__occurrences_cancel(engine, &plan);
-    if (err == 0) err = bel__timer_reserve(engine, &plan, 0, BEL_STORE_END);
-    if (err) return err;
-    struct bel_ending ending = {.state = BEL_CANCELLED};
-    bel__timer_end(engine, &plan, &ending);
-    return 0;
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    struct bel_found plan, found;
+    int err;
+    while ((err = bel__occurrences_first(engine, topic, job->row.id, &found)) == 0) {
+        err = end_occurrence(engine, &found);
+        if (err) return err;
+    }
+    if (err == BEL_ENOTFOUND) err = bel__recurring_plan(engine, job, &plan);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    err = bel__timer_reserve(engine, &plan, 0, BEL_STORE_END);
+    if (err == 0) bel__plan_set_next(engine, &plan, false, 0);
+    return err;
 }

@@ -33,11 +33,17 @@ BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_g
                                      const struct bel_recurring_parts *parts,
                                      struct bel_reply *reply);
 
-/* Reserves rows and deletes the plan of a recurring job that is replaced. The jobs that it has made
- * go on. */
+/* Reserves rows and deletes the plan with the id of a recurring job that is replaced or removed.
+ * The jobs that it has made go on; times in its queue make none. */
 BEL_CHECKED int bel__recurring_forget(struct bel_engine *engine, struct bel_view id);
 
-/* Reserves rows and ends an occurrence that has made no job: the plan counts it as skipped. */
+/* Sets `*out` to whether an occurrence has a job of its own, and `*out_job` to the job with its id,
+ * whose key is 0 if there is none that is complete. */
+BEL_CHECKED int bel__occurrence_job(struct bel_engine *engine, const struct bel_found *found,
+                                    struct bel_job_found *out_job, bool *out);
+
+/* Reserves rows and ends an occurrence that has made no job: its plan, if that is still there,
+ * counts it as skipped. */
 BEL_CHECKED int bel__occurrence_skip(struct bel_engine *engine, struct bel_found *found);
 
 /* An occurrence of the recurring job with this id has ended, or its plan: if it has no more times
@@ -48,12 +54,16 @@ BEL_CHECKED int bel__recurring_settle(struct bel_engine *engine, struct bel_view
 BEL_CHECKED int bel__recurring_is_over(struct bel_engine *engine, const struct bel_job_found *job,
                                        bool *out);
 
+/* The plan of a recurring job rings: sets `*out_makes` unless the job is paused or ends. */
+BEL_CHECKED int bel__recurring_rings(struct bel_engine *engine, const struct bel_found *plan,
+                                     bool *out_makes);
+
 /* The plan of a recurring job has rung: counts the times in a row that overlap has skipped, and
  * lets the job end after the last time. BEL_RANG_ROWS are reserved. */
 void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped);
 
-/* Finds the plan of a recurring job. Returns 0, BEL_ENOTFOUND if it has no more times, or an error
- * of the lookup. */
+/* Finds the plan of a recurring job, also one without further times. Returns 0, BEL_ENOTFOUND if
+ * the job does not recur or its plan was ended by an older version, or an error of the lookup. */
 BEL_CHECKED int bel__recurring_plan(struct bel_engine *engine, const struct bel_job_found *job,
                                     struct bel_found *out);
 
@@ -63,7 +73,10 @@ BEL_CHECKED int bel__recurring_report(struct bel_engine *engine, const struct be
 /* Reserves rows and ends an occurrence. */
 BEL_CHECKED int bel__occurrence_finish(struct bel_engine *engine, struct bel_found *found);
 
-/* Reserves rows and ends a plan, and its occurrences that have not begun. */
+/* Reserves rows and lets the first time that has waited while the job was paused make its job. */
+BEL_CHECKED int bel__recurring_resume(struct bel_engine *engine, const struct bel_job_found *job);
+
+/* Reserves rows and ends a plan and its occurrences: those without a job count as skipped. */
 BEL_CHECKED int bel__recurring_end(struct bel_engine *engine, const struct bel_job_found *job);
 
 #endif

@@ -253,7 +253,11 @@ static int remove_job(struct work *work, const struct bel_job_found *job)
     bool is_named = named.bytes == sizeof job->key.words &&
                     memcmp(named.data, job->key.words, named.bytes) == 0;
     size_t rows = BEL_JOB_ROWS + bel__edges_rows(job->row.topics);
-    err = bel__rows_reserve(&engine->rows, rows, 0, BEL_STORE_END);
+    bool may_recur = is_named && job->row.tasks == 0 && job->row.plan == 0;
+    if (may_recur) rows += (size_t)2 * BEL_TIMER_ROWS;
+    err = bel__rows_reserve(&engine->rows, rows, may_recur ? (size_t)2 * BEL_TIMER_BYTES : 0,
+                            BEL_STORE_END);
+    if (err == 0 && may_recur) err = bel__recurring_forget(engine, job->row.id);
     if (err) return err;
     delete_edges(engine, &(struct bel_edge_list){work->job, BEL_EDGES_TOPICS, 0, job->row.topics});
     bel__rows_delete(&engine->rows, &work_key);

@@ -232,6 +232,13 @@ int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found, siz
     return 0;
 }
 
+static void move_unblocked(struct bel_engine *engine, struct bel_occurrence_end *after)
+{
+    after->place.sequence = bel__rows_sequence(&engine->rows);
+    bel__timer_move(engine, &after->blocked, &after->place);
+    lower_bounds(engine, &after->row, after->blocked.record.nominal);
+}
+
 void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_occurrence_end *after = found->after;
@@ -243,10 +250,60 @@ void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
         struct bel_ending ending = {.state = BEL_DONE};
         bel__timer_end(engine, &after->plan, &ending);
     }
-    if (!after->unblocks) return;
-    after->place.sequence = bel__rows_sequence(&engine->rows);
-    bel__timer_move(engine, &after->blocked, &after->place);
-    lower_bounds(engine, &after->row, after->blocked.record.nominal);
+    if (after->unblocks) move_unblocked(engine, after);
+}
+
+int bel__occurrences_unblock(struct bel_engine *engine, struct bel_topic_state *topic,
+                             struct bel_view plan, bool is_alone)
+{
+    const struct bel_found none = {.topic = topic, .record = {.nominal = BEL_SEQUENCE_MAX}};
+    struct bel_occurrence_end after = {.row = row_key(engine, topic->number, plan, 0)};
+    struct bel_found running;
+    int err = BEL_ENOTFOUND;
+    if (topic->numbers[BEL_NUMBER_BLOCKED] == 0) return 0;
+    if (is_alone) {
+        err = find_first(engine, &none, &after.row, BEL_PLAN_BOUNDS_RUNNING, &running);
+    }
+    if (err != BEL_ENOTFOUND) return err;
+    err = find_first(engine, &none, &after.row, BEL_PLAN_BOUNDS_BLOCKED, &after.blocked);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    err = unblock(engine, &after);
+    if (err == 0) {
+        err = bel__rows_reserve(&engine->rows, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_END);
+    }
+    if (err == 0) move_unblocked(engine, &after);
+    return err;
+}
+
+int bel__occurrence_block(struct bel_engine *engine, struct bel_found *found)
+{
+    const struct bel_record *record = &found->record;
+    struct bel_key row =
+        row_key(engine, found->topic->number, bel__occurrence_plan(record->id), record->nominal);
+    assert(found->lease == NULL && found->state != BEL_BLOCKED);
+    int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
+    if (err) return err;
+    found->after = NULL; /* it does not end */
+    struct bel_place place = bel__timer_place(engine, found->topic, BEL_LANE_NONE, 0,
+                                              bel__place_of(&found->key).priority);
+    place.time = place.sequence; /* blocked timers are listed by sequence */
+    bel__timer_move(engine, found, &place);
+    lower_bounds(engine, &row, record->nominal);
+    return 0;
+}
+
+int bel__occurrences_first(struct bel_engine *engine, struct bel_topic_state *topic,
+                           struct bel_view plan, struct bel_found *out)
+{
+    struct bel_key row = row_key(engine, topic->number, plan, 0);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    if (err) return err;
+    if (!is_same_plan(&cursor.key, &from)) return BEL_ENOTFOUND;
+    bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
+    err = bel__timer_peek(engine, topic, cursor.value, out);
+    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
 }
 
 /* Cancels an occurrence, or ends it as expired. Skips the consequences for its plan, which is being

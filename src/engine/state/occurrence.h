@@ -31,6 +31,19 @@ void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found);
 /* Cancels the unfinished occurrences of a plan. */
 BEL_CHECKED int bel__occurrences_cancel(struct bel_engine *engine, const struct bel_found *found);
 
+/* Reserves rows and lets the first blocked occurrence of the plan with this id become due;
+ * `is_alone`: only if no occurrence is unfinished except blocked ones. */
+BEL_CHECKED int bel__occurrences_unblock(struct bel_engine *engine, struct bel_topic_state *topic,
+                                         struct bel_view plan, bool is_alone);
+
+/* Reserves rows and blocks an occurrence that is ready, until it is unblocked. */
+BEL_CHECKED int bel__occurrence_block(struct bel_engine *engine, struct bel_found *found);
+
+/* Finds the unfinished occurrence of a plan with the earliest nominal time. Returns 0,
+ * BEL_ENOTFOUND, or an error of the lookup. */
+BEL_CHECKED int bel__occurrences_first(struct bel_engine *engine, struct bel_topic_state *topic,
+                                       struct bel_view plan, struct bel_found *out);
+
 /* What to find out about the unfinished occurrences of a plan. The search stops when it is
  * known. */
 enum bel_look {

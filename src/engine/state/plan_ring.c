@@ -148,6 +148,11 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
         found->record.rule.overlap == BEL_OVERLAP_QUEUE ? BEL_LOOK_BLOCKED : BEL_LOOK_ANY, out);
 }
 
+static bool is_own(const struct bel_found *found)
+{
+    return bel__topic_is_own(bel__topic_name(found->topic));
+}
+
 /* Decides by the overlap policy whether `nominal` makes an occurrence, and whether it is
  * blocked. */
 static int overlap(struct bel_engine *engine, const struct bel_found *found, struct ring *ring,
@@ -157,6 +162,11 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
     struct bel_found known;
     char id[BEL_ID_BYTES];
     *out_is_blocked = false;
+    if (is_own(found)) {
+        int err = engine->events->rings(engine, found, &ring->makes);
+        ring->why = BEL_ENGINE_SKIP_PAUSED;
+        if (err != 0 || !ring->makes) return err;
+    }
     struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
     int err = bel__timer_find(engine, found->topic, name, &known);
     if (err == 0) ring->makes = false; /* it exists already */
@@ -255,9 +265,18 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
     found->plan.made++;
 }
 
-static bool is_own(const struct bel_found *found)
+/* Ends a plan that has no more times. A plan of the engine itself stays, with its counts: who made
+ * it removes it. */
+static void end_plan(struct bel_engine *engine, struct bel_found *found, const struct ring *ring)
 {
-    return bel__topic_is_own(bel__topic_name(found->topic));
+    struct bel_ending ending = {.state = BEL_DONE};
+    if (is_own(found)) {
+        bel__plan_set_next(engine, found, false, 0);
+        return;
+    }
+    found->plan.has_next = false;
+    found->plan.next = ring->nominal;
+    bel__timer_end(engine, found, &ending);
 }
 
 /* Reserves rows for one ring: of the plan, and of an occurrence. */
@@ -301,15 +320,13 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     if (ring.makes) make(engine, found, &ring, place, body);
     if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;
     if (ring.is_over) {
-        struct bel_ending ending = {.state = BEL_DONE};
-        found->plan.has_next = false;
-        found->plan.next = ring.nominal;
-        bel__timer_end(engine, found, &ending);
+        end_plan(engine, found, &ring);
     } else {
         bel__plan_set_next(engine, found, ring.has_next, ring.next);
     }
     if (is_own(found)) {
-        engine->events->rang(engine, found, ring.skips && ring.why != BEL_ENGINE_SKIP_KNOWN);
+        bool is_overlap = ring.why == BEL_ENGINE_SKIP_OVERLAP || ring.why == BEL_ENGINE_SKIP_QUEUE;
+        engine->events->rang(engine, found, ring.skips && is_overlap);
     }
     return ring.is_cut && !ring.is_over ? BEL_EBUSY : 0;
 }

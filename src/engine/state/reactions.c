@@ -46,6 +46,14 @@ static void moved(struct bel_engine *engine, struct bel_found *found, const stru
     (void)from;
 }
 
+static int rings(struct bel_engine *engine, const struct bel_found *plan, bool *out_makes)
+{
+    (void)engine;
+    (void)plan;
+    *out_makes = true;
+    return 0;
+}
+
 static void rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
 {
     (void)engine;
@@ -59,6 +67,7 @@ const struct bel_timer_events bel__reactions = {
     .arrived = bel__ready_enter,
     .left = bel__ready_leave,
     .moved = moved,
+    .rings = rings,
     .rang = rang,
     .expires = bel__expiry_expect,
     .freed = bel__wait_mark,

@@ -19,8 +19,9 @@
  *     }
  *     engine->events = &events;     after opening, before the first turn
  *
- * Only look() may fail. The other events come after the change, where nothing may fail any more:
- * the rows that they write were counted by look() and reserved. They may change other timers.
+ * Only look() and rings() may fail. The other events come after the change, where nothing may fail
+ * any more: the rows that they write were counted by look() and reserved. They may change other
+ * timers.
  */
 
 #include "engine/rows/key.h"
@@ -59,8 +60,12 @@ struct bel_timer_events {
      * or ended. */
     void (*moved)(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from);
 
-    /* A plan in one of the engine's own topics has rung. `is_skipped`: its overlap policy has left
-     * out the time. found->state is BEL_DONE if it was the last. BEL_RANG_ROWS are reserved. */
+    /* A plan in one of the engine's own topics rings. Sets `*out_makes` to whether it may make an
+     * occurrence now. Returns 0, or an error if it cannot ring now. */
+    int (*rings)(struct bel_engine *engine, const struct bel_found *plan, bool *out_makes);
+
+    /* Such a plan has rung. `is_skipped`: its overlap policy has left out the time. It has no next
+     * time if that was the last. BEL_RANG_ROWS are reserved. */
     void (*rang)(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped);
 
     /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
