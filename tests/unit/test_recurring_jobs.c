@@ -408,6 +408,54 @@ static void test_numbers_stay(void)
     rig_finish(&rig);
 }
 
+static void see_total(struct bel_request *request, const struct bel_reply *reply)
+{
+    uint64_t *total = request->user;
+    CHECK(reply->err == 0);
+    *total = 0;
+    for (size_t i = 0; i < reply->steps.count; i++) {
+        *total += reply->steps.items[i].count;
+    }
+}
+
+/* Returns how many times AGENDA has in a day, from an hour ago. */
+static uint64_t agenda(struct rig *rig, const char *topic)
+{
+    uint64_t total = UINT64_MAX;
+    struct bel_agenda asked = {.topic = view(topic), .has_from = true};
+    asked.from.ms = rig->now.wall.ms - HOUR;
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_AGENDA, .agenda = asked}, .done = see_total, .user = &total};
+    bel_backend_submit(bel_engine_backend(rig->engine), &request);
+    for (int i = 0; i < 100 && total == UINT64_MAX; i++) {
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+    }
+    return total;
+}
+
+/* A coming time counts once in all topics together, and once in each topic of the text. Of a job
+ * that was made, the tasks count. */
+static void test_agenda(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig,
+                 "{\"id\":\"h\",\"every\":\"1h\",\"count\":5,\"tasks\":["
+                 "{\"id\":\"1\",\"topic\":\"t\"},{\"id\":\"2\",\"topic\":\"t\"},"
+                 "{\"id\":\"3\",\"topic\":\"u\",\"after\":[\"1\"]}]}",
+                 false) == 0);
+    CHECK(rig_submit(&rig, "{\"id\":\"x\",\"tasks\":[{\"id\":\"1\",\"topic\":\"v\"}]}") == 0);
+    CHECK_EQ(agenda(&rig, ""), 6U);
+    CHECK_EQ(agenda(&rig, "t"), 5U);
+    CHECK_EQ(agenda(&rig, "u"), 5U);
+    CHECK_EQ(agenda(&rig, "v"), 1U);
+    rig_move(&rig, HOUR); /* tasks 1 and 2 are due, and 3 is blocked */
+    CHECK_EQ(agenda(&rig, ""), 4U + 2 + 1);
+    CHECK_EQ(agenda(&rig, "t"), 4U + 2);
+    CHECK_EQ(agenda(&rig, "u"), 4U);
+    rig_finish(&rig);
+}
+
 /* Returns how many times wait without a job. */
 static uint64_t queued(struct rig *rig)
 {
@@ -531,6 +579,7 @@ static void test_limits_of_all(void)
 int main(void)
 {
     test_limits_of_all();
+    test_agenda();
     test_crash_anywhere();
     test_numbers_stay();
     test_pause_queue();

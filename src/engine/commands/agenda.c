@@ -20,9 +20,14 @@
  *     nominal      |      09:00      |
  *     rings               |      09:25      |
  *     steps        |   09:00   |   10:00    |
+ *
+ * The plans of recurring jobs are in a topic of the engine's own. Their times count in each topic
+ * of the job's text. Their occurrences do not count: the tasks of the jobs do.
  */
 #include "core/units.h"
 #include "engine/commands/commands.h"
+#include "engine/jobs/job_topics.h"
+#include "engine/jobs/recurring_rows.h"
 #include "engine/rows/encoding.h"
 #include "engine/state/plan_rule.h"
 #include "engine/state/state.h"
@@ -321,7 +326,21 @@ static int add_plan(struct agenda *agenda, const struct bel_found *found)
     return err == BEL_ERANGE ? 0 : err;
 }
 
-static int count_plans(struct agenda *agenda, const struct bel_topic_state *topic)
+/* Sets `*out` to whether a plan counts for a topic; NULL: for all topics. */
+static int is_wanted(struct bel_engine *engine, const struct bel_found *plan,
+                     const struct bel_topic_state *topic, bool *out)
+{
+    struct bel_job_found job;
+    *out = topic == NULL || plan->topic == topic;
+    if (*out) return 0;
+    int err = bel__job_find_any(engine, plan->record.id, &job);
+    if (err == 0) err = bel__job_has_topic(engine, &job, topic->number, out);
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* Counts the times of the plans in a topic that count for `wanted`. */
+static int count_plans(struct agenda *agenda, const struct bel_topic_state *topic,
+                       const struct bel_topic_state *wanted)
 {
     struct bel_engine *engine = agenda->engine;
     struct bel_place start = {.table = BEL_TABLE_PLANS, .topic = topic->number};
@@ -332,10 +351,12 @@ static int count_plans(struct agenda *agenda, const struct bel_topic_state *topi
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         struct bel_place place = bel__place_of(&cursor.key);
         struct bel_found found;
+        bool counts = false;
         if (place.table != start.table || place.topic != start.topic) return 0;
         err = bel__timer_load(engine, &cursor.key, &found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-        err = add_plan(agenda, &found);
+        err = is_wanted(engine, &found, wanted, &counts);
+        if (err == 0 && counts) err = add_plan(agenda, &found);
         if (err) return err;
     }
     return err == BEL_ENOTFOUND ? 0 : err;
@@ -366,8 +387,17 @@ static int settle_numbers(struct bel_engine *engine)
 
 static int count_topic(struct agenda *agenda, const struct bel_topic_state *topic)
 {
-    int err = count_timers(agenda, topic);
-    return err ? err : count_plans(agenda, topic);
+    bool is_own = bel__topic_is_own(bel__topic_name(topic));
+    int err = is_own ? 0 : count_timers(agenda, topic);
+    return err ? err : count_plans(agenda, topic, NULL);
+}
+
+/* Counts the times of recurring jobs that have tasks in a topic. */
+static int count_recurring(struct agenda *agenda, const struct bel_topic_state *topic)
+{
+    const struct bel_topic_state *own =
+        bel__topic_find(&agenda->engine->topics, BEL_RECURRING_TOPIC);
+    return own == NULL ? 0 : count_plans(agenda, own, topic);
 }
 
 static int count_all(struct agenda *agenda, struct bel_view name)
@@ -375,7 +405,9 @@ static int count_all(struct agenda *agenda, struct bel_view name)
     struct bel_topics *topics = &agenda->engine->topics;
     if (name.bytes > 0) {
         const struct bel_topic_state *topic = bel__topic_find(topics, name);
-        return topic == NULL ? 0 : count_topic(agenda, topic);
+        if (topic == NULL) return 0;
+        int err = count_topic(agenda, topic);
+        return err ? err : count_recurring(agenda, topic);
     }
     for (uint32_t i = 0; i < topics->count; i++) {
         const struct bel_topic_state *topic = bel__topic_at(topics, i);

@@ -121,11 +121,38 @@ static int has_text(struct bel_engine *engine, const struct bel_job_found *job, 
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
+/* Reads a row of the list of a job, and sets `*out_count` to how many topics it has. */
+static int read_chunk(struct bel_engine *engine, const struct bel_job_found *job, uint32_t chunk,
+                      struct bel_edge out[BEL_EDGES_OF_ROW], size_t *out_count)
+{
+    struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_TOPICS, 0, chunk);
+    struct bel_view bytes;
+    *out_count = bel__edges_in_row(job->row.topics, chunk);
+    int err = bel__store_get(engine->store, &key, &bytes);
+    if (err == 0) err = bel__edges_read(bytes, *out_count, out);
+    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+}
+
+int bel__job_has_topic(struct bel_engine *engine, const struct bel_job_found *job, uint32_t topic,
+                       bool *out)
+{
+    struct bel_edge topics[BEL_EDGES_OF_ROW];
+    *out = false;
+    for (uint32_t chunk = 0; chunk < bel__edges_rows(job->row.topics); chunk++) {
+        size_t count;
+        int err = read_chunk(engine, job, chunk, topics, &count);
+        if (err) return err;
+        for (size_t i = 0; i < count; i++) {
+            *out |= topics[i].task == topic;
+        }
+    }
+    return 0;
+}
+
 int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
                          const struct bel_job_scope *scope, bool *out)
 {
     struct bel_edge topics[BEL_EDGES_OF_ROW];
-    struct bel_view bytes;
     bool is_unknown = false;
     *out = true;
     if (scope == NULL || scope->has == NULL) return 0;
@@ -135,11 +162,9 @@ int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *
         return err;
     }
     for (uint32_t chunk = 0; chunk < bel__edges_rows(job->row.topics); chunk++) {
-        struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_TOPICS, 0, chunk);
-        size_t count = bel__edges_in_row(job->row.topics, chunk);
-        int err = bel__store_get(engine->store, &key, &bytes);
-        if (err == 0) err = bel__edges_read(bytes, count, topics);
-        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        size_t count;
+        int err = read_chunk(engine, job, chunk, topics, &count);
+        if (err) return err;
         for (size_t i = 0; i < count; i++) {
             const struct bel_topic_state *topic = bel__topic_at(&engine->topics, topics[i].task);
             if (topic == NULL) return BEL_ECORRUPT;

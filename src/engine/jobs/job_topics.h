@@ -49,6 +49,11 @@ BEL_CHECKED int bel__job_topics_make(struct bel_engine *engine, struct bel_job_t
 void bel__job_topics_put(struct bel_engine *engine, const struct bel_job_topics *topics,
                          uint64_t job);
 
+/* Sets `*out` to whether a topic is one of a job, of its `then`, or of the text of a recurring
+ * job. */
+BEL_CHECKED int bel__job_has_topic(struct bel_engine *engine, const struct bel_job_found *job,
+                                   uint32_t topic, bool *out);
+
 /* Sets `*out` to whether a scope has every topic of a job, of its `then`, and of the text of a
  * recurring job. A job whose topics are not all known, because an older version has written it, is
  * not in any scope. */

@@ -11,9 +11,6 @@
 #include "engine/state/timer.h"
 #include "jobs/graph.h"
 
-/* The topic of the plans of recurring jobs, a name that no user can give. */
-#define BEL_RECURRING_TOPIC BEL_VIEW("@jobs")
-
 /* What a recurring job is written of, besides its graph. */
 struct bel_recurring_parts {
     uint64_t number;

@@ -90,8 +90,9 @@ uint64_t bel__dependency(struct bel_engine *engine, const struct bel_request *re
     case BEL_VERB_LIST:
         return of_topic(engine, command->list.topic);
     case BEL_VERB_AGENDA:
-        return command->agenda.topic.bytes > 0 ? of_topic(engine, command->agenda.topic)
-                                               : bel__changes_of_all(changes);
+        if (command->agenda.topic.bytes == 0) return bel__changes_of_all(changes);
+        return later(of_topic(engine, command->agenda.topic),
+                     of_topic(engine, BEL_RECURRING_TOPIC));
     case BEL_VERB_CLAIM:
         return of_claim(engine, &command->claim);
     case BEL_VERB_TOPICS:

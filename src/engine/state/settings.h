@@ -60,6 +60,9 @@ size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOP
 /* Decodes a row. Returns 0, BEL_ECORRUPT, or BEL_EUNSUPPORTED if a newer version wrote it. */
 BEL_CHECKED int bel__topic_row_read(struct bel_view row, struct bel_topic_row *out);
 
+/* The topic of the plans of recurring jobs. */
+#define BEL_RECURRING_TOPIC BEL_VIEW("@jobs")
+
 /* Returns whether a topic is the engine's own, which no command names: it begins with an @. */
 static inline bool bel__topic_is_own(struct bel_view name)
 {
