@@ -311,7 +311,8 @@ struct bel_client_resources {
 BEL_CHECKED int bel_client_limit(struct bel_client *client, const struct bel_client_limit *limit,
                                  struct bel_client_resource *out);
 
-/* Ends the time until which a resource is limited, and closes its breaker. `out` may be NULL. */
+/* Ends the time until which a resource is limited, and closes its breaker. Fails if the resource is
+ * unknown. `out` may be NULL. */
 BEL_CHECKED int bel_client_limit_clear(struct bel_client *client, const char *resource,
                                        struct bel_client_resource *out);
 

@@ -43,8 +43,8 @@ enum bel_breaker {
     BEL_BREAKERS,
 };
 
-/* A request. Without anything to change, BEL_LIMIT_SET shows a resource, or fails with
- * BEL_ENOTFOUND if it is unknown. */
+/* A request. Without anything to change, BEL_LIMIT_SET shows a resource. This and BEL_LIMIT_CLEAR
+ * fail with BEL_ENOTFOUND if the resource is unknown. */
 struct bel_limit {
     enum bel_limit_action action;
     struct bel_view resource;

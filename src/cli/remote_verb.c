@@ -6,6 +6,7 @@
 #include "cli/duration.h"
 #include "cli/job_hint.h"
 #include "cli/print.h"
+#include "cli/resource_hint.h"
 #include "cli/topic_hint.h"
 #include "commands/arguments.h"
 
@@ -149,12 +150,15 @@ static void hint_at_zero(const struct cli_request *request, struct bel_client *c
             (int)id.bytes, (const char *)id.data);
 }
 
+/* Prints an error reply. The hints at a missing topic or resource are errors by themselves. */
 static int show_error(const struct cli_request *request, struct bel_client *client,
                       const struct bel_value *reply)
 {
     bool is_missing = bel__connect_exit(bel_value_code(reply)) == CLI_NOT_FOUND;
-    bool says_it = request->command == &bel__commands[BEL_COMMAND_TOPIC]; /* as the hint does */
+    bool is_limit = request->command == &bel__commands[BEL_COMMAND_LIMIT];
+    bool says_it = is_limit || request->command == &bel__commands[BEL_COMMAND_TOPIC];
     int status = is_missing && says_it ? CLI_NOT_FOUND : bel__connect_refused(reply);
+    if (is_missing && is_limit) bel__resource_hint(client, request->args[1]);
     if (is_missing) hint_at_missing(request, client);
     return status;
 }

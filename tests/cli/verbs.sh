@@ -221,6 +221,9 @@ exits a_limit_with_the_name_of_a_topic 0 'belfry configure mail concurrency=N' \
     "$belfry" limit mail --concurrency 5
 is a_resource_that_is_known_has_no_hint '' bash -c "'$belfry' limit mail --concurrency 0 2>&1 >/dev/null"
 "$belfry" limit mail --delete >/dev/null
+exits clearing_a_mistyped_resource 3 "resource 'apj' does not exist; did you mean 'api'?" \
+    "$belfry" limit apj --clear
+exits showing_an_unknown_resource 3 'belfry limit shows the resources' "$belfry" limit elsewhere
 exits a_duration_for_at 2 "did you mean --in '5m'?" "$belfry" schedule mail x --at 5m
 exits a_local_time_for_in 2 "did you mean --at 'tomorrow 09:00'?" "$belfry" schedule mail x --in 'tomorrow 09:00'
 exits an_interval_for_cron 2 "did you mean --every '5m'?" "$belfry" schedule mail x --cron '@every 5m'

@@ -183,6 +183,17 @@ static void clearing_ends_a_limit_at_once(struct subject *s)
     expect_ids(waiter->heard, "api1");
 }
 
+static void clearing_needs_a_known_resource(struct subject *s)
+{
+    struct bel_command command = {.verb = BEL_VERB_LIMIT};
+    command.limit = (struct bel_limit){.action = BEL_LIMIT_CLEAR, .resource = BEL_VIEW("apy")};
+    limit(s, "api", .until = HOUR);
+    CHECK(ask(s, &command)->reply.err == BEL_ENOTFOUND);
+    CHECK(limit_error(s, "apy") == BEL_ENOTFOUND);
+    CHECK(limit(s, "api")->limited_until.ms == START + HOUR);
+    CHECK(is_text(clear(s, "*")->name, "*"));
+}
+
 static void clearing_all_counts_the_limited_ones(struct subject *s)
 {
     fill(s, "c", 1);
@@ -558,6 +569,7 @@ static const struct test tests[] = {
     TEST(a_limited_failure_lasts_a_minute_by_default),
     TEST(reports_are_shown_for_an_hour),
     TEST(clearing_ends_a_limit_at_once),
+    TEST(clearing_needs_a_known_resource),
     TEST(clearing_all_counts_the_limited_ones),
     TEST(a_rate_gives_a_burst_and_then_its_interval),
     TEST(a_rate_has_a_burst_of_one_by_default),

@@ -408,17 +408,22 @@ static void set_rate(struct model *model, struct resource *resource, const struc
     resource->full_us = now_us + (int64_t)((debt + before_us - 1) / before_us);
 }
 
+/* Returns a resource that is in use or has a limit, or `*`; NULL if there is none. */
+static struct resource *find_shown(struct model *model, struct bel_view name)
+{
+    if (is_all(name)) return make(model, name);
+    meet_all(model);
+    struct resource *known = find(model, name);
+    return known != NULL && is_shown(model, known) ? known : NULL;
+}
+
 static int set(struct model *model, const struct bel_limit *limit, struct bel_reply *reply)
 {
     bool changes = limit->has_rate || limit->has_burst || limit->has_concurrency ||
                    limit->has_until || limit->has_breaker;
     if (!changes) {
-        meet_all(model);
-        struct resource *known = find(model, limit->resource);
-        if (is_all(limit->resource)) known = make(model, limit->resource);
-        if (known == NULL || (!is_shown(model, known) && !is_all(limit->resource))) {
-            return model_refuse(reply, BEL_ENOTFOUND, "resource");
-        }
+        struct resource *known = find_shown(model, limit->resource);
+        if (known == NULL) return model_refuse(reply, BEL_ENOTFOUND, "resource");
         return show_one(model, known, reply);
     }
     struct resource *resource = make(model, limit->resource);
@@ -460,12 +465,14 @@ int model_limit(struct model *model, const struct bel_limit *limit, struct bel_r
     const char *fault = find_fault(limit);
     if (fault != NULL) return model_refuse(reply, BEL_EINVAL, fault);
     if (limit->action == BEL_LIMIT_SET) return set(model, limit, reply);
-    struct resource *resource = make(model, limit->resource);
     if (limit->action == BEL_LIMIT_CLEAR) {
-        (void)clear(model, resource);
-        close_breaker(resource);
-        return show_one(model, resource, reply);
+        struct resource *known = find_shown(model, limit->resource);
+        if (known == NULL) return model_refuse(reply, BEL_ENOTFOUND, "resource");
+        (void)clear(model, known);
+        close_breaker(known);
+        return show_one(model, known, reply);
     }
+    struct resource *resource = make(model, limit->resource);
     reply->limits.changed = has_limits(model, resource);
     set_defaults(resource);
     return 0;

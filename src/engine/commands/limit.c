@@ -263,17 +263,28 @@ static void set_breaker(struct bel_limits *limits, const struct bel_limit *limit
     if (limit->breaker_failures == 0) bel__limits_close_breaker(limits);
 }
 
+/* Returns a resource that is in use or has a limit; NULL if there is none. */
+static struct bel_resource *find(struct bel_engine *engine, struct bel_view name)
+{
+    struct bel_resource *resource = bel__resource_find(engine, name);
+    if (resource == NULL || is_all(name)) return resource;
+    return bel__resource_is_shown(engine, resource) ? resource : NULL;
+}
+
+static int refuse_unknown(struct bel_reply *reply, struct bel_view name)
+{
+    return bel__refuse(reply, BEL_ENOTFOUND, "resource '%.*s' does not exist", (int)name.bytes,
+                       (const char *)name.data);
+}
+
 static int set(struct bel_engine *engine, const struct bel_limit *limit, struct bel_reply *reply)
 {
     bool changes = limit->has_rate || limit->has_burst || limit->has_concurrency ||
                    limit->has_until || limit->has_breaker;
-    struct bel_resource *resource = bel__resource_find(engine, limit->resource);
+    struct bel_resource *resource = find(engine, limit->resource);
     if (!changes) {
-        bool is_known = resource != NULL &&
-                        (is_all(limit->resource) || bel__resource_is_shown(engine, resource));
-        if (is_known) return show_one(engine, resource, reply);
-        return bel__refuse(reply, BEL_ENOTFOUND, "resource '%.*s' does not exist",
-                           (int)limit->resource.bytes, (const char *)limit->resource.data);
+        return resource == NULL ? refuse_unknown(reply, limit->resource)
+                                : show_one(engine, resource, reply);
     }
     int err = bel__resource_take(engine, limit->resource, &resource);
     if (err) return err;
@@ -296,12 +307,12 @@ static int set(struct bel_engine *engine, const struct bel_limit *limit, struct 
     return show_one(engine, resource, reply);
 }
 
+/* Clears a known resource: a mistyped name must not be answered like one that is open. */
 static int clear(struct bel_engine *engine, const struct bel_limit *limit, struct bel_reply *reply)
 {
-    struct bel_resource *resource;
-    int err = bel__resource_take(engine, limit->resource, &resource);
-    if (err) return err;
-    err = bel__rows_reserve(&engine->rows, 1, BEL_RESOURCE_ROW_BYTES, BEL_STORE_END);
+    struct bel_resource *resource = find(engine, limit->resource);
+    if (resource == NULL) return refuse_unknown(reply, limit->resource);
+    int err = bel__rows_reserve(&engine->rows, 1, BEL_RESOURCE_ROW_BYTES, BEL_STORE_END);
     bool has_failed = resource->limits.failures > 0;
     if (err == 0 && (bel__limits_clear(&resource->limits, engine->now.engine) || has_failed)) {
         bel__limits_close_breaker(&resource->limits); /* and forget failures in a row */
