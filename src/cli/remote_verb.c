@@ -20,7 +20,7 @@ static const struct cli_remote_verb remotes[] = {
     {"reschedule", "RESCHEDULE", NULL, bel__show_count, "rescheduled", CLI_NOT_FOUND},
     {"get", "GET", NULL, bel__show_map, NULL, CLI_NOT_FOUND},
     {"list", "LIST", NULL, bel__show_list, NULL, CLI_OK},
-    {"explain", "EXPLAIN", NULL, bel__show_lines, "lines", CLI_OK},
+    {"explain", "EXPLAIN", NULL, bel__show_explanation, "lines", CLI_OK},
     {"claim", "CLAIM", NULL, bel__show_deliveries, NULL, CLI_TIMED_OUT},
     {"ack", "ACK", NULL, bel__show_acks, "acked", CLI_CONFLICT},
     {"fail", "FAIL", NULL, bel__show_verdict, NULL, CLI_OK},
@@ -208,6 +208,15 @@ static void hint_at_topic(const struct cli_request *request)
             (int)name.bytes, (const char *)name.data, (int)name.bytes, (const char *)name.data);
 }
 
+/* Asks for the reason of an explanation too, for JSON: programs read it. */
+static void add_reason(struct cli_request *request)
+{
+    size_t options = 1 + request->words_count;
+    bool is_explain = request->command == &bel__commands[BEL_COMMAND_EXPLAIN];
+    if (!is_explain || !request->connect.is_json || request->args_count > options) return;
+    request->args[request->args_count++] = BEL_VIEW("REASON");
+}
+
 static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
                struct bel_client *client)
 {
@@ -216,6 +225,7 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     if (status != CLI_OK) return status;
     if (would_create(request, client)) return CLI_NOT_FOUND;
     hint_at_claimed(request, client);
+    add_reason(request);
     bool is_topic = is_topic_limit(request, client);
     int err = bel_client_call(client, request->args, request->args_count, &reply);
     if (err) return bel__connect_failed(&request->connect, err);

@@ -46,7 +46,7 @@ cli_show bel__show_map; /* a timer or a topic; or nil */
 cli_show bel__show_list;
 cli_show bel__show_deliveries;
 cli_show bel__show_topics;
-cli_show bel__show_lines;
+cli_show bel__show_explanation;
 cli_show bel__show_agenda;
 cli_show bel__show_limits; /* a list of resources, one resource, or a number */
 cli_show bel__show_clock;

@@ -105,13 +105,44 @@ int bel__show_verdict(const struct cli_remote_verb *remote, struct cli_request *
     return CLI_OK;
 }
 
-int bel__show_lines(const struct cli_remote_verb *remote, struct cli_request *request,
-                    struct bel_client *client, const struct bel_value *reply)
+/* Prints a field of an explanation: in JSON always, as null if it is absent; else if it is there,
+ * on a line of its own. */
+static void print_explained(const struct cli_request *request, const struct bel_value *map,
+                            const char *name)
 {
-    if (request->connect.is_json) return bel__show_id(remote, request, client, reply);
-    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
-    for (size_t i = 0; i < reply->count; i++) {
-        bel__cli_print_line(reply->items[i].text, 0);
+    static const struct bel_value nil = {.type = BEL_VALUE_NIL};
+    const struct bel_value *value = bel_value_find(map, name);
+    if (request->connect.is_json) {
+        printf("\"%s\": ", name);
+        bel__cli_print_value(value == NULL ? &nil : value);
+        printf(", ");
+    } else if (value != NULL) {
+        printf("%s\t", name);
+        bel__cli_print_plain(value);
+        printf("\n");
+    }
+}
+
+int bel__show_explanation(const struct cli_remote_verb *remote, struct cli_request *request,
+                          struct bel_client *client, const struct bel_value *reply)
+{
+    static const char *const names[] = {"reason", "until_ms", "by"};
+    const struct bel_value *found = bel_value_find(reply, remote->name); /* only with REASON */
+    const struct bel_value *lines = found != NULL ? found : reply;
+    (void)client;
+    if (lines->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
+    printf(request->connect.is_json ? "{" : "");
+    for (unsigned i = 0; found != NULL && i < sizeof names / sizeof names[0]; i++) {
+        print_explained(request, reply, names[i]);
+    }
+    if (request->connect.is_json) {
+        printf("\"%s\": ", remote->name);
+        bel__cli_print_value(lines);
+        printf("}\n");
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < lines->count; i++) {
+        bel__cli_print_line(lines->items[i].text, 0);
         printf("\n");
     }
     return CLI_OK;

@@ -88,6 +88,10 @@ enum {
 };
 
 enum {
+    BEL_EXPLAIN_REASON = 2,
+};
+
+enum {
     BEL_RESCHEDULE_IN = 2,
     BEL_RESCHEDULE_AT,
 };

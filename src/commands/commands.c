@@ -124,6 +124,13 @@ static const struct bel_argument target[] = {
     [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer")},
 };
 
+static const struct bel_argument explain[] = {
+    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timer")},
+    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer")},
+    [BEL_EXPLAIN_REASON] = {ARGUMENT("REASON", FLAG,
+                                     "give the reason as a word, its end and its cause, too")},
+};
+
 static const struct bel_argument claim[] = {
     [BEL_CLAIM_TOPIC] = {ARGUMENT("topic", TOPIC, "topic to claim from; several topics take turns"),
                          .is_repeated = true},
@@ -370,7 +377,7 @@ const struct bel_command_entry bel__commands[] = {
                             WITH(topic)},
     [BEL_COMMAND_EXPLAIN] = {COMMAND("EXPLAIN", READ,
                                      "explain why a timer is not running, and when it will"),
-                             WITH(target)},
+                             WITH(explain)},
     [BEL_COMMAND_AGENDA] = {COMMAND("AGENDA", READ,
                                     "count the timers that will be due, per step of time"),
                             WITH(agenda)},

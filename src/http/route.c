@@ -75,6 +75,7 @@ const size_t bel__http_routes_count = sizeof bel__http_routes / sizeof bel__http
 bool bel__http_takes(const struct bel_http_route *route, const struct bel_argument *argument)
 {
     size_t place = (size_t)(argument - bel__commands[route->command].arguments);
+    if (route->command == BEL_COMMAND_EXPLAIN) return place != BEL_EXPLAIN_REASON; /* always */
     if (route->command != BEL_COMMAND_LIMIT) return true;
     if (place == BEL_LIMIT_RESOURCE) return strcmp(route->path, RESOURCE) == 0;
     if (strcmp(route->method, "PUT") == 0) {

@@ -50,7 +50,8 @@ struct bel_call {
     struct bel_session *session; /* borrowed; lives at least as long */
     int version;                 /* of the protocol, when the command was received */
     enum bel_call_state state;
-    bool is_lost; /* the buffer had no room for the reply; FULL was sent instead */
+    bool has_reason; /* EXPLAIN: the reply is a map with the reason */
+    bool is_lost;    /* the buffer had no room for the reply; FULL was sent instead */
     struct bel_background_task task;
     const struct bel_command_entry *entry; /* of the task */
     struct bel_buffer reply;               /* waits for the replies of earlier calls */

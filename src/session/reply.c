@@ -278,6 +278,29 @@ static void write_names(struct bel_resp_writer *writer, const struct bel_reply *
     }
 }
 
+/* Writes the map of EXPLAIN with REASON. */
+static void write_explanation(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    const struct bel_reason *reason = reply->names.reason;
+    bool has_until = reason != NULL && reason->has_until;
+    bool has_by = reason != NULL && reason->by.bytes > 0;
+    bel__resp_map(writer, 1U + (reason != NULL) + has_until + has_by);
+    if (reason != NULL) {
+        bel__resp_text(writer, "reason");
+        bel__resp_text(writer, reason->word);
+    }
+    if (has_until) {
+        bel__resp_text(writer, "until_ms");
+        bel__resp_integer(writer, reason->until.ms);
+    }
+    if (has_by) {
+        bel__resp_text(writer, "by");
+        bel__resp_bulk(writer, reason->by);
+    }
+    bel__resp_text(writer, "lines");
+    write_names(writer, reply);
+}
+
 static void write_topic(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
@@ -419,11 +442,13 @@ static void write_error(struct bel_resp_writer *writer, const struct bel_reply *
 }
 
 void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,
-                      const struct bel_reply *reply)
+                      const struct bel_reply *reply, bool has_reason)
 {
-    assert(verb < BEL_VERBS);
+    assert(verb < BEL_VERBS && (!has_reason || verb == BEL_VERB_EXPLAIN));
     if (reply->err) {
         write_error(writer, reply);
+    } else if (has_reason) {
+        write_explanation(writer, reply);
     } else {
         writes[verb](writer, reply);
     }

@@ -10,9 +10,10 @@
 #include "belfry/backend.h"
 #include "session/resp.h"
 
-/* Writes the reply to a command of this verb, or its error. */
+/* Writes the reply to a command of this verb, or its error. `has_reason`: to EXPLAIN with REASON,
+ * a map. */
 void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,
-                      const struct bel_reply *reply);
+                      const struct bel_reply *reply, bool has_reason);
 
 /* Returns the protocol's code of an error, e.g. "BADARG" for BEL_EINVAL. */
 const char *bel__reply_code(int err);

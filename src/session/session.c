@@ -217,7 +217,7 @@ static void on_reply(struct bel_request *request, const struct bel_reply *reply)
     if (!can_reply(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
-    bel__reply_write(&writer, verb, reply);
+    bel__reply_write(&writer, verb, reply, call->has_reason);
     end_reply(session, call, &writer, before);
     notify_owner(session);
 }
@@ -286,6 +286,8 @@ static void submit(struct bel_session *session, struct bel_call *call,
                    const struct bel_bound *bound, struct bel_why *why)
 {
     call->request.done = on_reply;
+    call->has_reason = bound->entry == &bel__commands[BEL_COMMAND_EXPLAIN] &&
+                       bel__bound_has(bound, BEL_EXPLAIN_REASON);
     if (bel__build(bound, &call->request.command, why) != 0) {
         refuse_verb(session, call, bound->entry, why->code, why->text);
         return;

@@ -2,7 +2,7 @@
 
 /*
  * EXPLAIN: there is an explanation for every timer. Its text is for people and not checked; its
- * reason is, where the backend gives one: the text protocol has none.
+ * reason is, where the backend gives one: the model has none.
  */
 #include "conformance.h"
 

@@ -126,6 +126,9 @@ static void keep_names(struct heard *heard)
     struct bel_reason *reason = piece(heard, sizeof *reason);
     *reason = *heard->reply.names.reason;
     keep(heard, &reason->by);
+    char *word = piece(heard, strlen(reason->word) + 1);
+    memcpy(word, reason->word, strlen(reason->word) + 1);
+    reason->word = word;
     heard->reply.names.reason = reason;
 }
 

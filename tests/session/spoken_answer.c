@@ -232,6 +232,21 @@ static void take_names(struct spoken_reply *spoken, const struct answer *array)
     spoken->reply.names.count = array->count;
 }
 
+static void take_explanation(struct spoken_reply *spoken, const struct answer *map)
+{
+    struct bel_view text = text_of(map, "reason");
+    char *word = piece(spoken, text.bytes + 1);
+    struct bel_reason *reason = piece(spoken, sizeof *reason);
+    if (text.bytes > 0) memcpy(word, text.data, text.bytes);
+    word[text.bytes] = '\0';
+    *reason = (struct bel_reason){.word = word,
+                                  .by = text_of(map, "by"),
+                                  .has_until = answer_field(map, "until_ms") != NULL,
+                                  .until = time_of(map, "until_ms")};
+    take_names(spoken, answer_field(map, "lines"));
+    spoken->reply.names.reason = reason;
+}
+
 enum {
     TOPIC_NUMBERS = 15, /* fields of a topic besides its states and settings */
 };
@@ -402,8 +417,10 @@ static void take(enum bel_verb verb, const struct answer *answer, struct spoken_
         take_verdict(out, answer);
         break;
     case BEL_VERB_TOPICS:
-    case BEL_VERB_EXPLAIN:
         take_names(out, answer);
+        break;
+    case BEL_VERB_EXPLAIN:
+        take_explanation(out, answer);
         break;
     case BEL_VERB_TOPIC:
         take_topic(out, answer);

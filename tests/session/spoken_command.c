@@ -239,6 +239,7 @@ static void say_target(struct speech *speech, const struct bel_command *command)
     } else if (command->verb == BEL_VERB_GET || command->verb == BEL_VERB_EXPLAIN ||
                command->verb == BEL_VERB_REVIVE) {
         say(speech, command->target.id);
+        if (command->verb == BEL_VERB_EXPLAIN) say_text(speech, "REASON");
     }
 }
 
