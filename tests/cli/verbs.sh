@@ -113,15 +113,15 @@ is agenda_has_lines_with_tabs '1893484800000	3
 1893488400000	107' "$belfry" agenda --from 2030-01-01T08:00:00Z --to 2030-01-01T10:00:00Z
 json agenda_as_json 'j["steps"][0] == {"start_ms": 1893484800000, "count": 2}' \
     "$belfry" agenda --topic mail --from 2030-01-01T08:00:00Z --to 2030-01-01T10:00:00Z --json
-like explain_has_sentences 'It is scheduled: due at 2030-01-01T08:05:00Z, in 5m.*' \
+like explain_has_sentences 'The timer is scheduled: due at 2030-01-01T08:05:00Z, in 5m.*' \
     "$belfry" explain mail a
-json explain_as_json 'j["lines"][0].startswith("It is scheduled")' "$belfry" explain mail a --json
+json explain_as_json 'j["lines"][0].startswith("The timer is scheduled")' "$belfry" explain mail a --json
 json explain_has_a_reason_for_programs \
     'j["reason"] == "time" and j["until_ms"] == 1893485100000 and j["by"] is None' \
     "$belfry" explain mail a --json
 like explain_has_a_reason_if_asked 'reason	time
 until_ms	1893485100000
-It is scheduled: *' "$belfry" explain mail a --reason
+The timer is scheduled: *' "$belfry" explain mail a --reason
 exits explain_what_is_not_there 3 NOTFOUND "$belfry" explain mail nobody
 is topics_have_counts 'mail	9	0	0	0	
 many	105	0	0	0	

@@ -112,8 +112,9 @@ static void a_delayed_task_is_explained(void)
     command.target = (struct bel_target){view("work"), view("one/c")};
     struct reply_seen seen = ask(&world, command);
     CHECK_NOTE("%.200s", seen.lines);
-    CHECK(seen.err == 0 && strstr(seen.lines, "It is ready, but pressure delays the tasks of the "
-                                              "job one: none of them starts before ") != NULL);
+    CHECK(seen.err == 0 &&
+          strstr(seen.lines, "The task is ready, but pressure delays the tasks of the "
+                             "job one: none of them starts before ") != NULL);
     CHECK(strstr(seen.lines, "paces itself") == NULL);
     bel_engine_close(world.engine);
 }

@@ -30,9 +30,9 @@ static void tell_outcomes(struct bel_telling *telling)
 {
     const struct bel_record *record = &telling->found->record;
     if (record->attempts > 0 || record->crashes > 0) {
-        bel__say(telling, "So far it has failed %" PRIu64 " time%s and lost %" PRIu64 " lease%s.",
-                 record->attempts, bel__plural(record->attempts), record->crashes,
-                 bel__plural(record->crashes));
+        bel__say(telling, "So far %s has failed %" PRIu64 " time%s and lost %" PRIu64 " lease%s.",
+                 bel__subject(telling, false), record->attempts, bel__plural(record->attempts),
+                 record->crashes, bel__plural(record->crashes));
     }
     for (size_t i = record->outcomes_count; i-- > 0;) {
         const struct bel_outcome *outcome = &record->outcomes[i];
@@ -46,7 +46,7 @@ static void tell_occurrence(struct bel_telling *telling)
 {
     const struct bel_record *record = &telling->found->record;
     if (record->kind != BEL_RECORD_TIMER || record->plan == 0) return;
-    bel__say(telling, "It is an occurrence of the plan %s, for %s.",
+    bel__say(telling, "The timer is an occurrence of the plan %s, for %s.",
              bel__said(bel__occurrence_plan(record->id)).text,
              bel__when((int64_t)record->nominal).text);
 }
@@ -62,8 +62,8 @@ static void tell_scheduled(struct bel_telling *telling)
     struct bel_reason reason = {.word = "time", .has_until = true};
     reason.until.ms = bel__timer_due(telling->engine, found);
     bel__give_reason(telling, &reason);
-    bel__say(telling, "It is scheduled: due at %s, in %s.", bel__when(reason.until.ms).text,
-             bel__lasting(left).text);
+    bel__say(telling, "%s is scheduled: due at %s, in %s.", bel__subject(telling, true),
+             bel__when(reason.until.ms).text, bel__lasting(left).text);
     if (found->record.attempts > 0) {
         bel__say(telling, "Waiting for attempt %" PRIu64 ".", found->record.attempts + 1);
     }
@@ -104,7 +104,7 @@ static void tell_leased(struct bel_telling *telling)
                                 .has_until = true,
                                 .until = {telling->engine->now.wall + (int64_t)left}};
     bel__give_reason(telling, &reason);
-    bel__say(telling, "It is leased: %s has it for another %s of %s.",
+    bel__say(telling, "%s is leased: %s has it for another %s of %s.", bel__subject(telling, true),
              reason.by.bytes > 0 ? worker.text : "a worker without a name", bel__lasting(left).text,
              bel__lasting(lease->lease_ms).text);
     bel__say(telling, "This is attempt %" PRIu64 ".", found->record.attempts + 1);
@@ -140,10 +140,10 @@ static struct bel_said task_id(struct bel_telling *telling, uint64_t job, uint32
 /* Says that a task is blocked, and by how many. */
 static void tell_open(struct bel_telling *telling, const struct bel_task_row *row)
 {
-    bel__say(
-        telling,
-        "It is blocked: %" PRIu64 " of the %" PRIu64 " task%s before it %s not ended:", row->open,
-        row->after_count, bel__plural(row->after_count), row->open == 1 ? "has" : "have");
+    bel__say(telling,
+             "The task is blocked: %" PRIu64 " of the %" PRIu64 " task%s before it %s not ended:",
+             row->open, row->after_count, bel__plural(row->after_count),
+             row->open == 1 ? "has" : "have");
 }
 
 /* Names the tasks that a blocked task waits for, of the first edges; the only one in the line that
@@ -166,7 +166,7 @@ static void tell_dependencies(struct bel_telling *telling, const struct bel_edge
         const char *state = bel__task_row_state(&row) == BEL_BLOCKED ? "blocked" : "not finished";
         if (named == 0) bel__give_reason(telling, &reason);
         if (blocked->open == 1) {
-            bel__say(telling, "It is blocked: it waits for %s (%s; %s).", id.text, state,
+            bel__say(telling, "The task is blocked: it waits for %s (%s; %s).", id.text, state,
                      musts[edges[i].on]);
         } else {
             if (named == 0) tell_open(telling, blocked);
@@ -207,9 +207,10 @@ static void tell_blocked(struct bel_telling *telling)
     struct bel_reason reason = {.word = "blocked",
                                 .by = bel__occurrence_plan(telling->found->record.id)};
     bel__give_reason(telling, &reason);
-    bel__say(telling,
-             "It is blocked: the occurrence waits until the previous ones have finished (OVERLAP "
-             "queue).");
+    bel__say(
+        telling,
+        "The timer is blocked: the occurrence waits until the previous ones have finished (OVERLAP "
+        "queue).");
     tell_unfinished(telling, bel__occurrence_plan(telling->found->record.id));
 }
 
@@ -269,7 +270,7 @@ static void tell_ended(struct bel_telling *telling)
     const char *state = bel_state_name(found->state);
     struct bel_reason why = {.word = "ended", .by = {state, strlen(state)}};
     bel__give_reason(telling, &why);
-    bel__say(telling, "It is %s, since %s%s%s.", state,
+    bel__say(telling, "%s is %s, since %s%s%s.", bel__subject(telling, true), state,
              bel__when((int64_t)bel__place_of(&found->key).time).text, reason.bytes > 0 ? ": " : "",
              bel__said(reason).text);
     if (found->state == BEL_DEAD && !is_task) {
@@ -336,7 +337,7 @@ static void tell_rule(struct bel_telling *telling)
         return;
     }
     (void)bel_plan_explain(plan, sentence, sizeof sentence);
-    bel__say(telling, "Its rule: %s", sentence);
+    bel__say(telling, "Rule of the plan: %s", sentence);
     if (telling->found->state < BEL_DONE && telling->found->plan.has_next) {
         tell_coming(telling, plan);
     }
@@ -370,12 +371,13 @@ static void tell_plan(struct bel_telling *telling)
         .word = "time", .has_until = found->plan.has_next, .until = {(int64_t)rings}};
     bel__give_reason(telling, &reason);
     if (found->plan.has_next) {
-        bel__say(telling, "It is a plan: its next time is %s, in %s.",
+        bel__say(telling, "The plan is scheduled: its next time is %s, in %s.",
                  bel__when((int64_t)rings).text, bel__lasting(left).text);
     } else {
-        bel__say(telling,
-                 "It is a plan: its next time is one period after the current occurrence has "
-                 "finished.");
+        bel__say(
+            telling,
+            "The plan is scheduled: its next time is one period after the current occurrence has "
+            "finished.");
     }
     tell_rule(telling);
     if (rule->spread_ms > 0) {

@@ -302,9 +302,9 @@ static void tell_workers(struct bel_telling *telling)
     if (!bel__list_is_empty(&topic->waiters)) {
         reason.word = "ready";
         if (is_only) bel__give_reason(telling, &reason);
-        bel__say(telling, "%s of the topic.",
-                 is_only ? "It is ready: workers are waiting for timers"
-                         : "Workers are waiting for timers");
+        bel__say(telling, "%s%s are waiting for timers of the topic.",
+                 is_only ? bel__subject(telling, true) : "",
+                 is_only ? " is ready: workers" : "Workers");
         return;
     }
     bel__hold(telling, &reason,

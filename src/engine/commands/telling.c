@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+
+/*
+ * The lines of EXPLAIN are sentences for people, one reason in each. The caller tells the reasons
+ * in the order in which they count: the first one told is the reason of the reply, and its line
+ * begins with the state of the timer. Every sentence names its subject. Text from users is made
+ * safe for a terminal and shortened before it is inserted, and lines are copied into the memory of
+ * the reply. After an error no line is added.
+ */
 #include "engine/commands/telling.h"
 
 #include "core/units.h"
@@ -45,6 +53,14 @@ const char *bel__plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+const char *bel__subject(const struct bel_telling *telling, bool is_first)
+{
+    const struct bel_record *record = &telling->found->record;
+    if (record->kind == BEL_RECORD_PLAN) return is_first ? "The plan" : "the plan";
+    if (record->job.number != 0) return is_first ? "The task" : "the task";
+    return is_first ? "The timer" : "the timer";
+}
+
 static void add_line(struct bel_telling *telling, const char *line, int bytes)
 {
     size_t most = BEL_TELLING_BYTES - 1;
@@ -82,7 +98,8 @@ static void tell_due(struct bel_telling *telling)
 {
     int64_t due = bel__timer_due(telling->engine, telling->found);
     uint64_t age = bel__distance((uint64_t)due, (uint64_t)telling->engine->now.wall);
-    bel__say(telling, "It is due since %s, for %s.", bel__when(due).text, bel__lasting(age).text);
+    bel__say(telling, "%s is due since %s, for %s.", bel__subject(telling, true),
+             bel__when(due).text, bel__lasting(age).text);
 }
 
 void bel__hold(struct bel_telling *telling, const struct bel_reason *reason, const char *clause,
@@ -95,7 +112,7 @@ void bel__hold(struct bel_telling *telling, const struct bel_reason *reason, con
     va_end(args);
     if (telling->reason.word == NULL) {
         bel__give_reason(telling, reason);
-        bel__say(telling, "It is ready, but %s", line);
+        bel__say(telling, "%s is ready, but %s", bel__subject(telling, true), line);
         tell_due(telling);
         return;
     }

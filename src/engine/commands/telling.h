@@ -6,7 +6,7 @@
  * telling - the lines of EXPLAIN, the reason that the first of them tells, and the short texts that
  * are inserted into lines.
  *
- *     reason of a ready timer     line 1     It is ready, but the topic mail is paused: ...
+ *     reason of a ready timer     line 1     The timer is ready, but the topic mail is paused: ...
  *     further reasons             then       The resource api is limited until ...
  */
 
@@ -52,6 +52,10 @@ struct bel_said_time bel__when(int64_t ms);
 struct bel_said_span bel__lasting(uint64_t ms);
 struct bel_said bel__said(struct bel_view view);
 const char *bel__plural(uint64_t count);
+
+/* Returns what EXPLAIN is about, as the first word of a sentence or inside one: "The timer", "the
+ * task", "The plan". */
+const char *bel__subject(const struct bel_telling *telling, bool is_first);
 
 static inline uint64_t bel__distance(uint64_t from, uint64_t to)
 {
