@@ -93,9 +93,31 @@ static void failures_count_at_the_end(void)
     rig_finish(&rig);
 }
 
+/* Ids of jobs are many, and would take the places of real groups. */
+static void jobs_are_no_groups(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, row) == 0);
+    CHECK(strcmp(rig_claim(&rig, "t"), "j/1") == 0);
+    CHECK(rig_ack(&rig, "j/1") == 1);
+    CHECK(strcmp(rig_claim(&rig, "t"), "j/2") == 0);
+    rig_reopen(&rig); /* the lease of j/2 is loaded */
+    CHECK(rig_ack(&rig, "j/2") == 1);
+    CHECK(strcmp(rig_claim(&rig, "t"), "j/3") == 0);
+    const struct bel_topic_state *topic = bel__topic_find(&rig.engine->topics, view("t"));
+    CHECK(topic != NULL && topic->work != NULL);
+    CHECK_EQ(topic->work->all.running, 1);
+    CHECK_EQ(topic->work->all.done, 1);
+    CHECK(topic->work->groups.first == NULL);
+    CHECK_EQ(rig.engine->work_groups, 0);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
     RUN(tasks_wait_and_run);
     RUN(failures_count_at_the_end);
+    RUN(jobs_are_no_groups);
     return 0;
 }

@@ -149,7 +149,8 @@ void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
     if (topic == NULL) return;
     lease->is_counted = true;
     begin(&topic->all, lease, waited_ms, minute);
-    if (record->group.bytes > 0) {
+    bool is_task = record->job.number != 0; /* its group is the job, which has numbers itself */
+    if (record->group.bytes > 0 && !is_task) {
         lease->group =
             work_of(&topic->groups, record->group, &engine->work_groups, BEL_WORK_GROUPS_MAX);
     }

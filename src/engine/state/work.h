@@ -11,9 +11,10 @@
  *
  * Numbers are in memory only, and begin at 0 when an engine is opened. At most BEL_WORK_TOPICS_MAX
  * topics, BEL_WORK_GROUPS_MAX groups and BEL_WORK_RESOURCES_MAX resources, in the order of their
- * first claims, have numbers of their own. Other topics count only for the engine, other groups for
- * the nameless group of their topic, and other resources for the nameless one. A resource counts
- * the timers that name it, not those of resources below it.
+ * first claims, have numbers of their own. Jobs are no groups here: each would take a place for
+ * good, and JOB GET has the numbers of a job. Other topics count only for the engine, other groups
+ * for the nameless group of their topic, and other resources for the nameless one. A resource
+ * counts the timers that name it, not those of resources below it.
  */
 
 #include "belfry/stats.h"
