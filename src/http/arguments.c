@@ -19,6 +19,7 @@
 #include "http/json_memory.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,10 +362,7 @@ static const struct bel_argument *find_argument(const struct bel_http_call *call
 {
     const struct bel_command_entry *entry = &bel__commands[call->route->command];
     if (strcmp(field, "payload_base64") == 0) field = "payload";
-    bool is_page =
-        call->route->command == BEL_COMMAND_LIST || call->route->command == BEL_COMMAND_JOB_LIST ||
-        call->route->command == BEL_COMMAND_JOB_GET || call->route->command == BEL_COMMAND_LIMIT;
-    if (is_page && strcmp(field, "limit") == 0) field = "count";
+    if (bel__http_is_page(call->route) && strcmp(field, "limit") == 0) field = "count";
     for (size_t i = 0; i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];
         if (find_capture(call, argument->name) != NULL) continue;
@@ -533,7 +531,46 @@ static int push_job(struct bel_http_call *call, struct bel_why *why)
     return err == 0 ? push(call, *id, why) : err;
 }
 
-int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
+/* Returns the option whose name a message has at this place; NULL if none. */
+static const struct bel_argument *option_at(const struct bel_http_call *call, const char *text)
+{
+    const struct bel_command_entry *entry = &bel__commands[call->route->command];
+    for (size_t i = 0; i < entry->arguments_count; i++) {
+        const struct bel_argument *argument = &entry->arguments[i];
+        size_t bytes = strlen(argument->name);
+        if (!is_option(argument) || strncmp(text, argument->name, bytes) != 0) continue;
+        if (isalnum((unsigned char)text[bytes]) == 0 && text[bytes] != '-') return argument;
+    }
+    return NULL;
+}
+
+/* Replaces the names of options in a message by those of the fields that the client has sent:
+ * "COUNT is 0" becomes "limit is 0". Words in quotes are values. */
+static void name_fields(const struct bel_http_call *call, struct bel_why *why)
+{
+    char text[sizeof why->text], name[BEL_HTTP_FIELD_BYTES];
+    size_t used = 0;
+    bool is_quoted = false, is_start = true;
+    for (const char *c = why->text; *c != 0 && used + 1 < sizeof text;) {
+        bool may_be_name = !is_quoted && is_start && used + sizeof name < sizeof text;
+        const struct bel_argument *option = may_be_name ? option_at(call, c) : NULL;
+        is_quoted ^= *c == '\'';
+        is_start = isalnum((unsigned char)*c) == 0 && *c != '-';
+        if (option == NULL) {
+            text[used++] = *c++;
+            continue;
+        }
+        bel__http_field_name(call->route, option, name);
+        memcpy(text + used, name, strlen(name));
+        used += strlen(name);
+        c += strlen(option->name);
+        is_start = false;
+    }
+    text[used] = 0;
+    memcpy(why->text, text, used + 1);
+}
+
+static int read_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
 {
     struct bel_bound bound;
     bool is_job = call->route->command == BEL_COMMAND_JOB_SUBMIT;
@@ -549,6 +586,13 @@ int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct 
                               .values_count = call->values_count};
     err = bel__bind(&bel__commands[call->route->command], &words, &bound, why);
     return err == 0 ? bel__build(&bound, out, why) : err;
+}
+
+int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
+{
+    int err = read_words(call, out, why);
+    if (err) name_fields(call, why);
+    return err;
 }
 
 void bel__http_words_finish(struct bel_http_call *call)

@@ -25,6 +25,7 @@
 
 enum {
     BEL_HTTP_CAPTURES_MAX = 2,
+    BEL_HTTP_FIELD_BYTES = 32,
 };
 
 /* The handler of a route: a command of the table, or a resource of the server itself. */
@@ -51,6 +52,14 @@ extern const size_t bel__http_routes_count;
 
 /* Returns whether a route takes an argument of its command: several routes share LIMIT. */
 bool bel__http_takes(const struct bel_http_route *route, const struct bel_argument *argument);
+
+/* Returns whether a route replies with a page of a list. */
+bool bel__http_is_page(const struct bel_http_route *route);
+
+/* Writes the name of the JSON field or query parameter that sets an argument: COUNT is `limit` for
+ * a page. */
+void bel__http_field_name(const struct bel_http_route *route, const struct bel_argument *argument,
+                          char out[BEL_HTTP_FIELD_BYTES]);
 
 /* A segment of the path that matched a {name} of the route, decoded. */
 struct bel_http_capture {

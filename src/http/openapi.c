@@ -28,12 +28,14 @@ static json_t *describe_parameters(const struct bel_http_route *route, bool *los
     json_t *parameters = json_array();
     for (size_t i = 0; route->own == BEL_HTTP_COMMAND && i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];
-        char name[32];
+        char name[BEL_HTTP_FIELD_BYTES];
         if (!bel__http_takes(route, argument)) continue;
-        bel__openapi_field_name(route, argument, name);
+        bel__http_field_name(route, argument, name);
         bool is_in_path = bel__openapi_is_in_path(route, name);
         if (!is_in_path && !is_get) continue;
-        json_t *schema = bel__openapi_argument(argument, lost);
+        bool is_new_job = route->command == BEL_COMMAND_JOB_SUBMIT;
+        json_t *schema = is_new_job ? bel__openapi_parse(BEL_OPENAPI_JOB_ID, lost)
+                                    : bel__openapi_argument(argument, lost);
         bool is_cursor = strcmp(name, "cursor") == 0;
         if (is_cursor) bel__openapi_put(schema, "type", json_string("string"), lost);
         bel__openapi_add(parameters,

@@ -11,6 +11,13 @@
 
 #include "http/call.h"
 
+/* The pattern of a resource's name, without an empty part; the schema of the id of a job or a task.
+ */
+#define BEL_OPENAPI_RESOURCE "[A-Za-z0-9._:-]+(/[A-Za-z0-9._:-]+)*"
+#define BEL_OPENAPI_JOB_ID                                                                         \
+    "{'type': 'string', 'minLength': 1, 'maxLength': 100, "                                        \
+    "'pattern': '^[A-Za-z0-9._:-]+$'}"
+
 /* Sets a member of an object, or appends to an array. Both take ownership of the value. */
 void bel__openapi_put(json_t *object, const char *name, json_t *value, bool *lost);
 void bel__openapi_add(json_t *array, json_t *value, bool *lost);
@@ -20,10 +27,6 @@ json_t *bel__openapi_parse(const char *text, bool *lost);
 
 /* Returns {"$ref": "#/components/PART/NAME"}. */
 json_t *bel__openapi_reference(const char *part, const char *name);
-
-/* Writes the name of the JSON field or query parameter that sets an argument. */
-void bel__openapi_field_name(const struct bel_http_route *route,
-                             const struct bel_argument *argument, char out[32]);
 
 /* Returns whether an argument is in the path of a route. */
 bool bel__openapi_is_in_path(const struct bel_http_route *route, const char *name);

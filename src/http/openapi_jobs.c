@@ -6,9 +6,7 @@
  */
 #include "http/openapi.h"
 
-#define ID                                                                                         \
-    "{'type': 'string', 'minLength': 1, 'maxLength': 100, "                                        \
-    "'pattern': '^[A-Za-z0-9._:-]+$'}"
+#define ID             BEL_OPENAPI_JOB_ID
 #define DURATION       "{'$ref': '#/components/schemas/Duration'}"
 #define JOB            "{'$ref': '#/components/schemas/Job'}"
 #define NEW_DEPENDENCY "{'$ref': '#/components/schemas/NewDependency'}"
@@ -52,7 +50,7 @@ static const struct {
      "string, or any JSON value'}, 'payload_base64': {'type': 'string', 'contentEncoding': "
      "'base64'}, 'after': {'type': 'array', 'description': 'tasks that come before this one', "
      "'items': {'anyOf': [" ID ", " NEW_DEPENDENCY "]}}, 'resource': {'type': 'string', "
-     "'minLength': 1, 'maxLength': 200, 'pattern': '^[A-Za-z0-9._:/-]+$'}, 'cost': {'type': "
+     "'minLength': 1, 'maxLength': 200, 'pattern': '^" BEL_OPENAPI_RESOURCE "$'}, 'cost': {'type': "
      "'integer', 'minimum': 0, 'maximum': 1000000}, 'priority': {'type': 'integer', 'minimum': 0, "
      "'maximum': 255}, 'retry': " POLICY ", 'idle': " DURATION ", 'headers': {'type': 'object', "
      "'maxProperties': 100, 'additionalProperties': {'type': 'string'}}, 'correlation': {'type': "

@@ -60,22 +60,6 @@ bool bel__openapi_is_in_path(const struct bel_http_route *route, const char *nam
     return false;
 }
 
-void bel__openapi_field_name(const struct bel_http_route *route,
-                             const struct bel_argument *argument, char out[32])
-{
-    const char *name = argument->name;
-    size_t i = 0;
-    if (strcmp(name, "HEADER") == 0) name = "headers";
-    bool is_page = route->command == BEL_COMMAND_LIST || route->command == BEL_COMMAND_JOB_LIST ||
-                   route->command == BEL_COMMAND_JOB_GET;
-    if (is_page && strcmp(name, "COUNT") == 0) name = "limit";
-    for (; i < 31 && name[i] != 0; i++) {
-        bool is_large = name[i] >= 'A' && name[i] <= 'Z';
-        out[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
-    }
-    out[i] = 0;
-}
-
 void bel__openapi_request_name(const struct bel_http_route *route, char out[64])
 {
     (void)snprintf(out, 64, "%c%sRequest", route->name[0] & ~0x20, route->name + 1);
@@ -88,8 +72,9 @@ static const struct {
 } types[] = {
     {"TopicName",
      "{'type': 'string', 'minLength': 1, 'maxLength': 200, 'description': 'name of a "
-     "topic', 'pattern': '^[A-Za-z0-9._:/-]+$', 'not': {'enum': ['COUNT', 'LEASE', 'WAIT', "
-     "'WORKER']}, 'examples': ['mail']}"},
+     "topic; not one of the options of CLAIM, in any case', 'pattern': '^[A-Za-z0-9._:/-]+$', "
+     "'not': {'pattern': '^([Cc][Oo][Uu][Nn][Tt]|[Ll][Ee][Aa][Ss][Ee]|[Ww][Aa][Ii][Tt]|"
+     "[Ww][Oo][Rr][Kk][Ee][Rr])$'}, 'examples': ['mail']}"},
     {"Id",
      "{'type': 'string', 'minLength': 1, 'maxLength': 128, 'description': 'name of a timer in "
      "its topic', 'pattern': '^[A-Za-z0-9._:/-]+$', 'examples': ['greeting']}"},
@@ -257,9 +242,9 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
         bool is_option = strcmp(argument->name, "RESOURCE") == 0; /* of a timer: not * */
         schema =
             bel__openapi_parse(is_option ? "{'type': 'string', 'minLength': 1, 'maxLength': 200, "
-                                           "'pattern': '^[A-Za-z0-9._:/-]+$'}"
+                                           "'pattern': '^" BEL_OPENAPI_RESOURCE "$'}"
                                          : "{'type': 'string', 'minLength': 1, 'maxLength': 200, "
-                                           "'pattern': '^([*]|[A-Za-z0-9._:/-]+)$'}",
+                                           "'pattern': '^([*]|" BEL_OPENAPI_RESOURCE ")$'}",
                                lost);
     } else {
         schema = json_object(); /* bytes: any JSON value */
@@ -318,9 +303,9 @@ static json_t *request_schema(const struct bel_http_route *route, bool *lost)
                    : bel__openapi_reference("schemas", "NewJob");
     }
     for (size_t i = 0; i < entry->arguments_count; i++) {
-        char name[32];
+        char name[BEL_HTTP_FIELD_BYTES];
         if (!bel__http_takes(route, &entry->arguments[i])) continue;
-        bel__openapi_field_name(route, &entry->arguments[i], name);
+        bel__http_field_name(route, &entry->arguments[i], name);
         if (bel__openapi_is_in_path(route, name)) continue;
         json_t *field = bel__openapi_argument(&entry->arguments[i], lost);
         if (route->command == BEL_COMMAND_REVIVE) {
@@ -353,9 +338,9 @@ bool bel__openapi_has_body(const struct bel_http_route *route)
     const struct bel_command_entry *entry = &bel__commands[route->command];
     if (route->own != BEL_HTTP_COMMAND || strcmp(route->method, "GET") == 0) return false;
     for (size_t i = 0; i < entry->arguments_count; i++) {
-        char name[32];
+        char name[BEL_HTTP_FIELD_BYTES];
         if (!bel__http_takes(route, &entry->arguments[i])) continue;
-        bel__openapi_field_name(route, &entry->arguments[i], name);
+        bel__http_field_name(route, &entry->arguments[i], name);
         if (!bel__openapi_is_in_path(route, name)) return true;
     }
     return false;

@@ -85,6 +85,27 @@ bool bel__http_takes(const struct bel_http_route *route, const struct bel_argume
     return is_list && (place == BEL_LIMIT_COUNT || place == BEL_LIMIT_CURSOR);
 }
 
+bool bel__http_is_page(const struct bel_http_route *route)
+{
+    return strcmp(route->method, "GET") == 0 &&
+           (route->command == BEL_COMMAND_LIST || route->command == BEL_COMMAND_JOB_LIST ||
+            route->command == BEL_COMMAND_JOB_GET || route->command == BEL_COMMAND_LIMIT);
+}
+
+void bel__http_field_name(const struct bel_http_route *route, const struct bel_argument *argument,
+                          char out[BEL_HTTP_FIELD_BYTES])
+{
+    const char *name = argument->name;
+    size_t i = 0;
+    if (strcmp(name, "HEADER") == 0) name = "headers";
+    if (bel__http_is_page(route) && strcmp(name, "COUNT") == 0) name = "limit";
+    for (; i + 1 < BEL_HTTP_FIELD_BYTES && name[i] != 0; i++) {
+        bool is_large = name[i] >= 'A' && name[i] <= 'Z';
+        out[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
+    }
+    out[i] = 0;
+}
+
 static size_t segment_of(const char *path)
 {
     return strcspn(path, "/");

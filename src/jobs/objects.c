@@ -8,6 +8,7 @@
 #include "belfry/plan.h"
 #include "core/parse.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,10 +24,29 @@ static int refuse(struct bel_job_fault *fault, const char *field, const char *wh
     return bel__job_fault(fault, BEL_EINVAL, "%s", what);
 }
 
+const char *bel__job_id_fault(struct bel_view id)
+{
+    static_assert(BEL_JOB_IDS_BYTES_MAX == 100, "the text says so");
+    if (bel_job_id_is_valid(id)) return NULL;
+    return id.bytes > BEL_JOB_IDS_BYTES_MAX ? "longer than 100 bytes"
+                                            : "use A-Z a-z 0-9 . _ : - and neither / nor @";
+}
+
 static int check_id(struct bel_view id, struct bel_job_fault *fault)
 {
-    if (bel_job_id_is_valid(id)) return 0;
-    return refuse(fault, "id", "use A-Z a-z 0-9 . _ : - and neither / nor @");
+    const char *what = bel__job_id_fault(id);
+    return what == NULL ? 0 : refuse(fault, "id", what);
+}
+
+/* Returns what is wrong with the name of a topic; NULL if nothing is. A resource may have the name
+ * of an option of CLAIM, a topic may not. */
+static const char *topic_fault(struct bel_view topic)
+{
+    static_assert(BEL_TOPIC_BYTES_MAX == 200, "the text says so");
+    if (bel_topic_is_valid(topic)) return NULL;
+    if (topic.bytes > BEL_TOPIC_BYTES_MAX) return "longer than 200 bytes";
+    if (bel_resource_is_valid(topic)) return "an option of CLAIM has this name: use another one";
+    return "not a name of a topic: use A-Z a-z 0-9 . _ : / -";
 }
 
 /* Parses a time, which may have a zone and depend on the policies for gaps and folds. */
@@ -101,9 +121,8 @@ static int check_task(const struct bel_job_values *values, struct bel_job_fault 
     if (!bel__job_has(values, BEL_TASK_TOPIC)) return refuse(fault, "topic", "missing");
     int err = check_id(values->of[BEL_TASK_ID].text, fault);
     if (err) return err;
-    if (!bel_topic_is_valid(topic)) {
-        return refuse(fault, "topic", "not a name of a topic: use A-Z a-z 0-9 . _ : / -");
-    }
+    const char *what = topic_fault(topic);
+    if (what != NULL) return refuse(fault, "topic", what);
     if (resource.bytes > 0 && !bel_resource_is_valid(resource)) {
         return refuse(fault, "resource",
                       "not a name of a resource: use A-Z a-z 0-9 . _ : / - without an empty part");

@@ -27,6 +27,9 @@ struct bel_job_body {
     size_t headers_count;
 };
 
+/* Returns what is wrong with the id of a job or a task; NULL if nothing is. */
+const char *bel__job_id_fault(struct bel_view id);
+
 /* Completes the last task of the draft. Returns 0, BEL_EINVAL or BEL_ENOMEM. */
 BEL_CHECKED int bel__job_build_task(struct bel_job_draft *draft,
                                     const struct bel_job_values *values,

@@ -537,9 +537,8 @@ static int name_root(struct bel_job_parser *parser, struct job *job)
         return refuse_id(parser, job, "differs from the id in the request");
     }
     if (id->bytes > 0) return 0;
-    if (given.bytes > 0 && !bel_job_id_is_valid(given)) {
-        return refuse_id(parser, job, "use A-Z a-z 0-9 . _ : - and neither / nor @");
-    }
+    const char *what = given.bytes > 0 ? bel__job_id_fault(given) : NULL;
+    if (what != NULL) return refuse_id(parser, job, what);
     if (given.bytes == 0) given = parser->options.made_id;
     if (given.bytes == 0) return refuse_id(parser, job, "missing");
     *id = bel__arena_copy(&job->graph->memory, given);
@@ -584,6 +583,31 @@ static int add_nominal(const struct bel_job_parser *parser, struct bel_job_graph
     return graph->id.data != NULL ? 0 : BEL_ENOMEM;
 }
 
+/* Returns whether a job is inside `then` of another one. */
+static bool is_inside(const struct bel_job_parser *parser, const struct job *job, uint32_t other)
+{
+    while (job->level > 0 && job->parent != other) {
+        job = &parser->jobs[job->parent];
+    }
+    return job->level > 0;
+}
+
+/* Refuses the second of two equal ids: that of the inner job, or of the one later in the text. A
+ * job has a smaller index than those later in the text and those that it is inside of. */
+static int refuse_double(struct bel_job_parser *parser, uint32_t index, uint32_t other)
+{
+    const struct job *one = &parser->jobs[other], *second = &parser->jobs[index];
+    char what[PATH_BYTES + BEL_JOB_IDS_BYTES_MAX + 64];
+    if (!is_inside(parser, second, other)) {
+        second = one;
+        one = &parser->jobs[index];
+    }
+    (void)snprintf(what, sizeof what, "duplicate: %s has the id '%.*s' too",
+                   one->path[0] != 0 ? one->path : "the outermost job", (int)one->graph->id.bytes,
+                   (const char *)one->graph->id.data);
+    return refuse_id(parser, second, what);
+}
+
 /* From the outermost job to the inner ones. At most BEL_JOB_THEN_MAX + 1 jobs, so in one piece. */
 static int check_ids(struct bel_job_parser *parser)
 {
@@ -593,7 +617,7 @@ static int check_ids(struct bel_job_parser *parser)
         if (err == 0) err = check_lengths(parser, job);
         for (uint32_t other = i + 1; err == 0 && other < parser->jobs_count; other++) {
             if (is_same(job->graph->id, parser->jobs[other].graph->id)) {
-                err = refuse_id(parser, job, "another job of this text has it too");
+                err = refuse_double(parser, i, other);
             }
         }
         if (err) return err;

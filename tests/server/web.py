@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import tempfile
+import urllib.parse
 
 from rig import DEADLINE, Server, main, run, until
 
@@ -513,6 +514,66 @@ def test_numbers_are_numbers():
             web.wrong(400, "BADARG", "PUT", path, {"payload": "", **body})
         assert web.right("POST", "/v1/topics/t/claim", {"count": 2})
         web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"worker": 7})
+
+
+def fits(schema, schemas, value):
+    """Whether a text is one that a schema allows: its length and its patterns."""
+    if "$ref" in schema:
+        schema = schemas[schema["$ref"].rpartition("/")[2]]
+    return (schema["minLength"] <= len(value) <= schema["maxLength"]
+            and re.search(schema["pattern"], value) is not None
+            and not ("not" in schema and re.search(schema["not"]["pattern"], value)))
+
+
+def test_the_description_allows_the_names_that_the_server_does():
+    """Names of topics, resources and jobs: what the schema allows is accepted, and nothing else."""
+    names = ("a", "a.b_c:d-e", "a/b", "wait", "WAIT", "Count", "waiting", "a//b", "/a", "a/", "a b", "a@1",
+             "x" * 100, "x" * 101, "x" * 128, "x" * 129, "x" * 200, "x" * 201)
+    task = {"id": "", "topic": "t"}
+    with serve() as server:
+        web = Web(server)
+        description = web.right("GET", "/openapi.json")
+        schemas, paths = description["components"]["schemas"], description["paths"]
+        timer = schemas["PutTimerRequest"]["properties"]
+        job = next(field for field in paths["/v1/jobs/{id}"]["put"]["parameters"] if field["name"] == "id")
+        limit = next(field for field in paths["/v1/resources/{resource}"]["put"]["parameters"]
+                     if field["name"] == "resource")
+        for name in names:
+            path = urllib.parse.quote(name, safe="")
+            for schema, method, where, body in (
+                    (schemas["TopicName"], "PUT", f"/v1/topics/{path}/timers/a", {"payload": ""}),
+                    (timer["resource"], "PUT", "/v1/topics/t/timers/a", {"payload": "", "resource": name}),
+                    (limit["schema"], "PUT", f"/v1/resources/{path}", {"burst": 2}),
+                    (job["schema"], "PUT", f"/v1/jobs/{path}", {"tasks": []}),
+                    (schemas["NewTask"]["properties"]["topic"], "PUT", "/v1/jobs/j",
+                     {"tasks": [{**task, "id": "a", "topic": name}]}),
+                    (schemas["NewTask"]["properties"]["resource"], "PUT", "/v1/jobs/j",
+                     {"tasks": [{**task, "id": "a", "resource": name}]})):
+                status, answer = web.ask(method, where, body)
+                assert fits(schema, schemas, name) == (status < 300), (where, body, status, answer)
+
+
+def test_errors_name_the_fields_of_the_request():
+    """Not the options of the command that the server makes of them."""
+    timers, long = "/v1/topics/t/timers", "x" * 101
+    with serve() as server:
+        web = Web(server)
+        for method, path, body, detail in (
+                ("GET", timers + "?limit=0", None, "limit is 0"),
+                ("GET", timers + "?limit=1001", None, "limit must be at most 1000"),
+                ("GET", "/v1/jobs?limit=-1", None, "limit: expected a number, not '-1'"),
+                ("GET", "/v1/resources?limit=0", None, "limit is 0"),
+                ("GET", "/v1/resources?limit=COUNT", None, "limit: expected a number, not 'COUNT'"),
+                ("POST", "/v1/topics/t/claim", {"count": 0}, "count is 0"),
+                ("POST", timers, {"payload": "", "in": "IN"}, "in 'IN': at byte 1"),
+                ("POST", timers, {"payload": "", "priority": 256}, "priority must be from 0 to 255"),
+                ("PUT", "/v1/jobs/" + long, {"tasks": []}, "id: longer than 100 bytes"),
+                ("PUT", "/v1/jobs/j", {"tasks": [{"id": long, "topic": "t"}]},
+                 "tasks[0].id: longer than 100 bytes"),
+                ("PUT", "/v1/jobs/j", {"tasks": [{"id": "a", "topic": "WAIT"}]},
+                 "tasks[0].topic: an option of CLAIM has this name")):
+            answer = web.wrong(400, "BADARG", method, path, body)
+            assert answer["detail"].startswith(detail), (path, answer)
 
 
 def test_every_command_has_a_route():

@@ -280,6 +280,8 @@ static void wrong_values_are_named_by_their_path(void)
     refuses(BEL_EINVAL, "{\"id\":\"a@1\",\"tasks\":[]}",
             "id: use A-Z a-z 0-9 . _ : - and neither / nor @");
     refuses(BEL_EINVAL, "{\"tasks\":[{\"id\":\"a\",\"topic\":\"count\"}]}",
+            "tasks[0].topic: an option of CLAIM has this name: use another one");
+    refuses(BEL_EINVAL, "{\"tasks\":[{\"id\":\"a\",\"topic\":\"a b\"}]}",
             "tasks[0].topic: not a name of a topic: use A-Z a-z 0-9 . _ : / -");
     refuses(BEL_EINVAL, TASK(",\"cost\":1000001"),
             "tasks[0].cost: expected a whole number from 0 to 1000000");
@@ -333,7 +335,15 @@ static void names_that_are_missing_or_double_are_refused(void)
             "tasks[2].id: duplicate: tasks[0] has the id 'a' too");
     refuses(BEL_EINVAL,
             "{\"id\":\"p\",\"tasks\":[],\"then\":[{\"job\":{\"tasks\":[],\"id\":\"p\"}}]}",
-            "then[0].job.id: another job of this text has it too");
+            "then[0].job.id: duplicate: the outermost job has the id 'p' too");
+    refuses(BEL_EINVAL,
+            "{\"id\":\"p\",\"tasks\":[],\"then\":[{\"job\":{\"tasks\":[],\"id\":\"a\"}},"
+            "{\"job\":{\"tasks\":[],\"id\":\"b\"}},{\"job\":{\"tasks\":[],\"id\":\"a\"}}]}",
+            "then[2].job.id: duplicate: then[0].job has the id 'a' too");
+    refuses(BEL_EINVAL,
+            "{\"id\":\"p\",\"tasks\":[],\"then\":[{\"job\":{\"tasks\":[],\"id\":\"a\",\"then\":["
+            "{\"job\":{\"tasks\":[],\"id\":\"b\"}},{\"job\":{\"tasks\":[],\"id\":\"a\"}}]}}]}",
+            "then[0].job.then[1].job.id: duplicate: then[0].job has the id 'a' too");
 }
 
 static void what_was_meant_is_named(void)
