@@ -117,7 +117,7 @@ static void renew(struct bel_store *store)
 static void freeze(struct bel_store *store)
 {
     struct bel_delta *delta = store->active;
-    assert(store->freeze == BEL_FREEZE_NONE && !store->has_rows);
+    assert(store->freeze == BEL_FREEZE_NONE && !store->has_rows && !delta->is_whole);
     assert(bel__delta_count(store->frozen) == 0);
     store->active = store->frozen;
     store->frozen = delta;
@@ -129,7 +129,7 @@ static void freeze(struct bel_store *store)
 
 bool bel__store_shed(struct bel_store *store)
 {
-    if (store->log != NULL) return false;
+    if (store->log != NULL || store->active->is_whole) return false;
     if (bel__delta_count(store->active) > 0) store->is_freeze_due = true;
     return store->is_freeze_due || store->freeze != BEL_FREEZE_NONE;
 }
@@ -147,7 +147,8 @@ void bel__store_checkpoint_work(struct bel_store *store)
     (void)settle(store);
     if (store->freeze != BEL_FREEZE_NONE) renew(store);
     bel__store_backup_on(store);
-    if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
+    if (store->log == NULL && !store->active->is_whole &&
+        bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }
     if (store->is_disk_low && (bel__delta_count(store->active) >= LOW_DISK_ROWS ||

@@ -22,6 +22,10 @@
  *
  * An entry is marked new only if the map had no entry for the key. Over a tombstone it is not new:
  * the tombstone may hide a row below, which would reappear if put and delete cancelled out.
+ *
+ * A whole delta is never cleared while it is used, so its entries are allocated and freed one by
+ * one. The blocks are then a reserve: an entry lies in a block only if the allocator had no memory
+ * for it, so that a reserved put cannot fail.
  */
 #include "store/delta.h"
 
@@ -37,6 +41,7 @@ enum {
     FIRST_BLOCK_BYTES = 4096,
     TREE_ROW_BYTES = 64, /* of a row in a tree, without its value: key, checksum, node */
     EXPECTED_KEYS = 8,   /* how many keys ahead an entry is prefetched */
+    FORMER_KEPT = 4096,  /* a larger array of former entries is freed when it is empty */
     LINE_BYTES = 64,
     FILTER_BITS = 19,             /* of the number of bits: 64 KiB */
     FILTER_MISSES_MIN = 256,      /* lookups in vain that make it */
@@ -56,12 +61,19 @@ struct bel_delta_block {
 };
 
 static_assert(sizeof(struct bel_delta_entry) == ALIGNMENT, "entries lie side by side");
-static_assert((BEL_DELTA_GONE | BEL_DELTA_NEW) < ALIGNMENT, "flags fit beside an address");
+static_assert((BEL_DELTA_GONE | BEL_DELTA_NEW | BEL_DELTA_ALONE) < ALIGNMENT,
+              "flags fit beside an address");
 
 void bel__delta_init(struct bel_delta *delta)
 {
     *delta = (struct bel_delta){0};
     bel__sorted_init(&delta->rows);
+}
+
+void bel__delta_init_whole(struct bel_delta *delta)
+{
+    bel__delta_init(delta);
+    delta->is_whole = true;
 }
 
 /* Returns the word of the filter for a key, and sets `*out` to its two bits. */
@@ -135,8 +147,64 @@ static void give_blocks(struct bel_delta *delta, struct bel_delta_block *blocks,
     }
 }
 
+static size_t rounded_up(size_t bytes)
+{
+    return (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* Convert an entry to a value of the map (address and flags), and back. */
+static uint64_t row_of(const struct bel_delta_entry *entry)
+{
+    assert(((uintptr_t)entry & (ALIGNMENT - 1)) == 0 && entry->flags < ALIGNMENT);
+    return (uintptr_t)entry | entry->flags;
+}
+
+static struct bel_delta_entry *entry_of(uint64_t row)
+{
+    uintptr_t address = (uintptr_t)row & ~(uintptr_t)(ALIGNMENT - 1);
+    return (struct bel_delta_entry *)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void free_alone(struct bel_delta *delta, struct bel_delta_entry *entry)
+{
+    size_t bytes = rounded_up(sizeof *entry + entry->bytes);
+    assert((entry->flags & BEL_DELTA_ALONE) != 0 && delta->alone_bytes >= bytes);
+    delta->alone_bytes -= bytes;
+    bel__memory_shrink(bytes);
+    free(entry);
+}
+
+void bel__delta_settle(struct bel_delta *delta)
+{
+    for (size_t i = 0; i < delta->former_count; i++) {
+        free_alone(delta, delta->former[i]);
+    }
+    delta->former_count = 0;
+    if (delta->former_max <= FORMER_KEPT) return;
+    free(delta->former);
+    delta->former = NULL;
+    delta->former_max = 0;
+}
+
+/* Frees all entries of a whole delta that were allocated alone. */
+static void free_all_alone(struct bel_delta *delta)
+{
+    static const struct bel_key zero = {{0, 0, 0}};
+    struct bel_sorted_place place;
+    bel__delta_settle(delta);
+    bool has_more = bel__sorted_seek(&delta->rows, &zero, &place);
+    while (has_more) {
+        if ((place.value & BEL_DELTA_ALONE) != 0) free_alone(delta, entry_of(place.value));
+        has_more = bel__sorted_next(&delta->rows, &place);
+    }
+    assert(delta->alone_bytes == 0);
+    free(delta->former);
+    delta->former = NULL;
+}
+
 void bel__delta_clear(struct bel_delta *delta, size_t bytes_max)
 {
+    if (delta->is_whole) free_all_alone(delta);
     struct bel_delta_block *blocks = delta->blocks, *kept = delta->kept;
     size_t row_bytes = bel__sorted_bytes(&delta->rows);
     filter_free(delta);
@@ -146,7 +214,7 @@ void bel__delta_clear(struct bel_delta *delta, size_t bytes_max)
     } else {
         bel__sorted_finish(&delta->rows);
     }
-    *delta = (struct bel_delta){.rows = delta->rows};
+    *delta = (struct bel_delta){.rows = delta->rows, .is_whole = delta->is_whole};
     give_blocks(delta, blocks, &bytes_max);
     give_blocks(delta, kept, &bytes_max);
     assert(bel__delta_count(delta) == 0 && delta->left_bytes == 0);
@@ -155,11 +223,6 @@ void bel__delta_clear(struct bel_delta *delta, size_t bytes_max)
 void bel__delta_finish(struct bel_delta *delta)
 {
     bel__delta_clear(delta, 0);
-}
-
-static size_t rounded_up(size_t bytes)
-{
-    return (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
 }
 
 /* Adds a block with room for `need` bytes. */
@@ -185,11 +248,30 @@ static int add_block(struct bel_delta *delta, size_t need)
     return 0;
 }
 
+/* Makes sure that `rows` more entries of a whole delta can lose their keys. */
+static int reserve_former(struct bel_delta *delta, size_t rows)
+{
+    if (rows <= delta->former_max - delta->former_count) return 0;
+    size_t max = 2 * delta->former_max;
+    if (rows > SIZE_MAX / 4 / sizeof(void *)) return BEL_ENOMEM;
+    if (max < delta->former_count + rows) max = delta->former_count + rows;
+    void *former = realloc(delta->former, max * sizeof(void *));
+    if (former == NULL) return BEL_ENOMEM;
+    delta->former = former;
+    delta->former_max = max;
+    return 0;
+}
+
 int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
 {
     int err = bel__sorted_reserve(&delta->rows, rows);
     if (err) return err;
-    if (delta->misses >= FILTER_MISSES_MIN && delta->filter == NULL) filter_make(delta);
+    if (delta->is_whole) {
+        err = reserve_former(delta, rows);
+        if (err) return err;
+    } else if (delta->misses >= FILTER_MISSES_MIN && delta->filter == NULL) {
+        filter_make(delta);
+    }
     size_t row_bytes = sizeof(struct bel_delta_entry) + ALIGNMENT - 1;
     if (rows > SIZE_MAX / 4 / row_bytes || bytes > SIZE_MAX / 4) return BEL_ENOMEM;
 
@@ -197,36 +279,77 @@ int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
     return need <= delta->left_bytes ? 0 : add_block(delta, need);
 }
 
+/* Allocates an entry alone, if there is memory. */
+static struct bel_delta_entry *take_alone(struct bel_delta *delta, size_t bytes)
+{
+    struct bel_delta_entry *entry = malloc(bytes);
+    if (entry == NULL) return NULL;
+    bel__memory_grow(bytes);
+    delta->alone_bytes += bytes;
+    return entry;
+}
+
 static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
 {
     assert(value_bytes <= UINT32_MAX);
     size_t bytes = rounded_up(sizeof(struct bel_delta_entry) + value_bytes);
+    if (delta->is_whole) {
+        struct bel_delta_entry *alone = take_alone(delta, bytes);
+        if (alone != NULL) {
+            alone->bytes = (uint32_t)value_bytes;
+            alone->flags = BEL_DELTA_ALONE;
+            return alone;
+        }
+    }
     assert(bytes <= delta->left_bytes); /* fails if the memory was not reserved */
     struct bel_delta_entry *entry = (struct bel_delta_entry *)(void *)delta->next;
     delta->next += bytes;
     delta->left_bytes -= bytes;
     entry->bytes = (uint32_t)value_bytes;
+    entry->flags = 0;
     return entry;
 }
 
-/* Convert an entry to a value of the map (address and flags), and back. */
-static uint64_t row_of(const struct bel_delta_entry *entry)
+/* Takes the key from an entry of a whole delta. */
+static void retire(struct bel_delta *delta, uint64_t row)
 {
-    assert(((uintptr_t)entry & (ALIGNMENT - 1)) == 0 && entry->flags < ALIGNMENT);
-    return (uintptr_t)entry | entry->flags;
+    if ((row & BEL_DELTA_ALONE) == 0) return;
+    assert(delta->former_count < delta->former_max);
+    delta->former[delta->former_count++] = entry_of(row);
 }
 
-static struct bel_delta_entry *entry_of(uint64_t row)
+static void put_whole(struct bel_delta *delta, const struct bel_key *key, struct bel_view value)
 {
-    uintptr_t address = (uintptr_t)row & ~(uintptr_t)(ALIGNMENT - 1);
-    return (struct bel_delta_entry *)address; /* NOLINT(performance-no-int-to-ptr) */
+    struct bel_delta_entry *entry = bel__delta_make(delta, value, 0);
+    struct bel_sorted_way way;
+    if (bel__sorted_append(&delta->rows, key, row_of(entry))) return;
+    uint64_t *row = bel__sorted_look(&delta->rows, key, &way);
+    if (row != NULL) {
+        retire(delta, *row);
+        *row = row_of(entry);
+    } else {
+        bel__sorted_add(&delta->rows, &way, key, row_of(entry));
+    }
+}
+
+static void delete_whole(struct bel_delta *delta, const struct bel_key *key)
+{
+    struct bel_sorted_way way;
+    const uint64_t *row = bel__sorted_look(&delta->rows, key, &way);
+    if (row == NULL) return;
+    retire(delta, *row);
+    bel__sorted_drop(&delta->rows, &way);
 }
 
 void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct bel_view value,
                     bool is_new)
 {
-    struct bel_delta_entry *entry = bel__delta_make(delta, value, is_new ? BEL_DELTA_NEW : 0);
     struct bel_sorted_way way;
+    if (delta->is_whole) {
+        put_whole(delta, key, value);
+        return;
+    }
+    struct bel_delta_entry *entry = bel__delta_make(delta, value, is_new ? BEL_DELTA_NEW : 0);
     filter_add(delta, key);
     if (bel__sorted_append(&delta->rows, key, row_of(entry))) return;
     uint64_t *row = bel__sorted_look(&delta->rows, key, &way);
@@ -241,6 +364,10 @@ void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct b
 void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key)
 {
     struct bel_sorted_way way;
+    if (delta->is_whole) {
+        delete_whole(delta, key);
+        return;
+    }
     uint64_t *row = bel__sorted_look(&delta->rows, key, &way);
     if (row != NULL && (*row & BEL_DELTA_NEW) != 0) {
         bel__sorted_drop(&delta->rows, &way);
@@ -264,7 +391,7 @@ struct bel_delta_entry *bel__delta_make(struct bel_delta *delta, struct bel_view
     struct bel_delta_entry *entry = take(delta, value.bytes);
     assert((flags & BEL_DELTA_GONE) == 0 || value.bytes == 0);
     if (value.bytes > 0) memcpy(entry->data, value.data, value.bytes);
-    entry->flags = flags;
+    entry->flags |= flags;
     return entry;
 }
 
@@ -327,7 +454,7 @@ uint64_t bel__delta_count(const struct bel_delta *delta)
 
 size_t bel__delta_bytes(const struct bel_delta *delta)
 {
-    return delta->block_bytes + bel__sorted_bytes(&delta->rows);
+    return delta->block_bytes + delta->alone_bytes + bel__sorted_bytes(&delta->rows);
 }
 
 size_t bel__delta_row_bytes(const struct bel_delta *delta)

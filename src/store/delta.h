@@ -17,6 +17,9 @@
  * Entries are not moved or freed before the delta is cleared, so a value stays readable after its
  * row was put again or deleted.
  *
+ * A whole delta has no layers below it: a store in memory keeps all its rows there. It has no
+ * tombstones, and bel__delta_settle() frees the entries that were replaced or deleted.
+ *
  * Threads: a delta belongs to one thread. While it is not changed, any thread may read it.
  */
 
@@ -29,8 +32,9 @@
 #include <stdint.h>
 
 enum bel_delta_flag {
-    BEL_DELTA_GONE = 1, /* a tombstone: the row was deleted */
-    BEL_DELTA_NEW = 2,  /* the layers below have no row with this key */
+    BEL_DELTA_GONE = 1,  /* a tombstone: the row was deleted */
+    BEL_DELTA_NEW = 2,   /* the layers below have no row with this key */
+    BEL_DELTA_ALONE = 4, /* of a whole delta: the entry is an allocation of its own */
 };
 
 /* The entry of a key. */
@@ -52,6 +56,11 @@ struct bel_delta {
     struct bel_delta_block *kept; /* free blocks for reuse */
     uint64_t *filter;             /* which keys may have an entry; NULL: any */
     uint64_t misses;              /* lookups of keys without an entry, as far as they are told */
+
+    bool is_whole;                   /* there are no layers below */
+    size_t alone_bytes;              /* of a whole delta: entries allocated alone */
+    struct bel_delta_entry **former; /* of a whole delta: entries without a key, to be freed */
+    size_t former_count, former_max;
 };
 
 /* A position in an iteration. `key` and `entry` are public. */
@@ -73,6 +82,14 @@ static inline struct bel_view bel__entry_value(const struct bel_delta_entry *ent
 
 /* Initializes an empty delta. Allocates nothing. */
 void bel__delta_init(struct bel_delta *delta);
+
+/* Initializes an empty delta that is whole: there are no layers below it, so it has no tombstones.
+ * Entries that have lost their key are freed by bel__delta_settle(). Allocates nothing. */
+void bel__delta_init_whole(struct bel_delta *delta);
+
+/* Frees the entries of a whole delta that were replaced or deleted since the last call. Values of
+ * theirs are invalid from then on. */
+void bel__delta_settle(struct bel_delta *delta);
 
 /* Releases all memory at once. The delta is empty and can be used again. */
 void bel__delta_finish(struct bel_delta *delta);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Allocates and closes a store, and opens a store in memory, which has a tree but no log. */
+/*
+ * Allocates and closes a store, and opens a store in memory. That has no log, and its rows stay in
+ * the active delta, which is whole: a tree below would be one more map to change and to search for
+ * each row. The tree stays empty. Tests replace the whole delta by one with layers.
+ */
 #include "store/state.h"
 
 #include <stdlib.h>
@@ -43,6 +47,7 @@ int bel__store_open_memory(struct bel_store **out)
     struct bel_store *store = bel__store_make();
     if (store == NULL) return BEL_ENOMEM;
     store->delta_bytes_max = MEMORY_DELTA_BYTES_MAX;
+    bel__delta_init_whole(store->active);
     int err = bel__tree_memory_create(&store->tree);
     if (err) goto fail;
     struct bel_checkpoint_options options = {.tree = store->tree,

@@ -52,7 +52,7 @@ struct bel_store {
     bool is_freeze_due;     /* the active delta is to be frozen as soon as no other is */
     bool has_thread;
     uint64_t frozen_epoch;
-    size_t delta_bytes_max;  /* without a log: a larger active delta is frozen */
+    size_t delta_bytes_max;  /* without a log: a larger active delta is frozen, if not whole */
     int retry_err;           /* of the last checkpoint, if it is to be retried; or 0 */
     uint64_t retry_at_ns;    /* when, by the clock of `io`; 0: at once */
     uint64_t retry_delay_ns; /* of the last failure; doubles each time */

@@ -13,6 +13,8 @@
  *
  *     get, cursor = active, else frozen, else tree
  *
+ * A store in memory has no log and needs no tree: all its rows stay in the active delta.
+ *
  * A put replaces the whole value, so replaying the log over a tree that already has a part of it is
  * harmless. A row that is put and deleted in one delta never reaches the tree.
  *

@@ -195,6 +195,7 @@ static void run_case(uint64_t seed)
     make_keys(&random_state);
     held_count = 0;
     CHECK(bel__store_open_memory(&store) == 0);
+    if (seed % 2 == 0) bel__delta_init(store->active); /* with layers, as on disk */
     for (int batch = 0; batch < BATCHES; batch++) {
         store->delta_bytes_max = random_magnitude(&random_state) % 100000;
         if (random_below(&random_state, 10) == 0) puts_in_8 = random_below(&random_state, 9);

@@ -12,6 +12,7 @@ static struct bel_store *store;
 static void setup(void)
 {
     CHECK(bel__store_open_memory(&store) == 0);
+    bel__delta_init(store->active); /* with layers, as on disk */
 }
 
 static void teardown(void)
@@ -292,8 +293,52 @@ static void memory_does_not_grow_with_rows_that_come_and_go(void)
     teardown();
 }
 
+static void a_store_in_memory_frees_what_was_replaced_and_deleted(void)
+{
+    static const char value[1000];
+    CHECK(bel__store_open_memory(&store) == 0);
+    store->delta_bytes_max = 0; /* would freeze at once */
+    for (uint64_t i = 0; i < 20000; i++) {
+        struct bel_key key = key_of(i);
+        CHECK(bel__store_reserve(store, 3, 2 * sizeof value, BEL_STORE_ADD) == 0);
+        bel__store_put(store, &key, (struct bel_view){value, sizeof value}, BEL_ROW_NEW);
+        bel__store_put(store, &key, (struct bel_view){value, sizeof value}, BEL_ROW_ANY);
+        key = key_of(i - 100);
+        bel__store_delete(store, &key); /* need not exist */
+        (void)bel__store_commit(store);
+        CHECK(!bel__store_work(store) && !bel__store_shed(store));
+        CHECK(bel__delta_bytes(store->active) <= (1 << 18));
+    }
+    CHECK_EQ(bel__delta_count(store->active), 100);
+    CHECK(store->freeze == BEL_FREEZE_NONE);
+    teardown();
+}
+
+static void values_in_memory_are_good_until_the_commit(void)
+{
+    struct bel_key first = key_of(1), second = key_of(2);
+    struct bel_view one, two;
+    CHECK(bel__store_open_memory(&store) == 0);
+    put(1, "one", BEL_ROW_NEW);
+    put(2, "two", BEL_ROW_NEW);
+    (void)bel__store_commit(store);
+    CHECK(bel__store_get(store, &first, &one) == 0);
+    CHECK(bel__store_get(store, &second, &two) == 0);
+    put(1, "another", BEL_ROW_ANY);
+    put(1, "last", BEL_ROW_ANY);
+    take_out(2);
+    put(2, "new", BEL_ROW_NEW);
+    CHECK(reads(one, "one") && reads(two, "two"));
+    CHECK(has(1, "last") && has(2, "new"));
+    (void)bel__store_commit(store);
+    CHECK(has(1, "last") && has(2, "new"));
+    teardown();
+}
+
 int main(void)
 {
+    RUN(a_store_in_memory_frees_what_was_replaced_and_deleted);
+    RUN(values_in_memory_are_good_until_the_commit);
     RUN(what_was_put_is_found_until_it_is_deleted);
     RUN(batches_are_numbered_and_an_empty_one_is_none);
     RUN(a_row_is_found_in_every_layer);
