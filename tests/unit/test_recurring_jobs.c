@@ -576,9 +576,32 @@ static void test_limits_of_all(void)
     rig_finish(&rig);
 }
 
+/* The end of a job wakes the engine for the next in the queue, and so does RESUME. */
+static void test_queue_wakes(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(3, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    work(&rig, "t", 1);
+    CHECK(rig.next.due.ns <= rig.now.boot.ns);
+    rig_settle(&rig);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0);
+    work(&rig, "t", 2);
+    rig_settle(&rig);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_RESUME, "h") == 0);
+    CHECK(rig.next.due.ns <= rig.now.boot.ns);
+    rig_settle(&rig);
+    work(&rig, "t", 3);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
     test_limits_of_all();
+    test_queue_wakes();
     test_agenda();
     test_crash_anywhere();
     test_numbers_stay();

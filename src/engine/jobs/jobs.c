@@ -321,7 +321,8 @@ static uint64_t not_before(uint64_t time, uint64_t from)
 uint64_t bel__jobs_next(const struct bel_engine *engine)
 {
     const struct bel_jobs *jobs = engine->jobs;
-    bool is_now = jobs->has_work || jobs->has_occurrences;
+    bool has_ready = jobs->topic != NULL && bel__picker_count(&jobs->topic->picker) > 0;
+    bool is_now = jobs->has_work || has_ready;
     uint64_t next = is_now ? engine->now.engine : jobs->next_time;
     return not_before(next, jobs->retry);
 }

@@ -171,7 +171,6 @@ __attribute__((noinline)) static int take_ready(struct bel_engine *engine,
         err = take(engine, &found, &has_more);
         if (err == 0) err = bel__recurring_settle(engine, (struct bel_view){id, plan.bytes});
     }
-    jobs->has_occurrences = bel__picker_count(&topic->picker) > 0;
     if (err == BEL_ENOMEM || err == BEL_EFULL) {
         jobs->retry = engine->now.engine + RETRY_MS;
         return 0;

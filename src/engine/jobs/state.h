@@ -31,7 +31,6 @@ struct bel_jobs {
     struct bel_key follower_parent;     /* of its parent, which has ended */
     struct bel_submission *occurrence;  /* of a recurring job, being submitted; or NULL */
     struct bel_key occurrence_key;      /* of its timer */
-    bool has_occurrences;               /* some are ready */
     struct bel_topic_state *topic;      /* of occurrences; or NULL */
     uint32_t topics_seen;               /* number of topics when it was looked for */
     uint64_t plans_from; /* number of the job from which a search for recurring jobs that are over
