@@ -186,8 +186,10 @@ static bool find_batch(struct bel_engine *engine, const struct bel_request *requ
         *out = of_topic(engine, command->list.topic);
         return true;
     case BEL_VERB_AGENDA:
-        *out = command->agenda.topic.bytes > 0 ? of_topic(engine, command->agenda.topic)
-                                               : of_all(engine);
+        *out = of_all(engine);
+        if (command->agenda.topic.bytes == 0) return true;
+        *out =
+            later(of_topic(engine, command->agenda.topic), of_topic(engine, BEL_RECURRING_TOPIC));
         return true;
     case BEL_VERB_TOPICS:
         *out = last_name;
