@@ -355,6 +355,19 @@ static bool task_counts(struct differ *differ, const struct bel_job *a, const st
     return false;
 }
 
+/* Compares what a recurring job is, and what it has made. */
+static bool recurring(struct differ *differ, const struct bel_job *a, const struct bel_job *b)
+{
+    return views(differ, "rule of a job", a->plan.rule, b->plan.rule) ||
+           views(differ, "recurring job", a->plan_id, b->plan_id) ||
+           numbers(differ, "nominal time of a job", a->nominal.ms, b->nominal.ms) ||
+           numbers(differ, "a job has a next time", a->has_next, b->has_next) ||
+           numbers(differ, "next time of a job", a->next.ms, b->next.ms) ||
+           counts(differ, "times made", a->made, b->made) ||
+           counts(differ, "times skipped", a->skipped, b->skipped) ||
+           counts(differ, "times missed", a->missed, b->missed);
+}
+
 static bool jobs(struct differ *differ, const struct bel_job *a, const struct bel_job *b,
                  bool is_list)
 {
@@ -370,7 +383,7 @@ static bool jobs(struct differ *differ, const struct bel_job *a, const struct be
         counts(differ, "tasks of a job", a->tasks_total, b->tasks_total) ||
         counts(differ, "edges of a job", a->edges_total, b->edges_total) ||
         counts(differ, "tasks that are shown", a->tasks_count, b->tasks_count) ||
-        task_counts(differ, a, b, is_list)) {
+        recurring(differ, a, b) || task_counts(differ, a, b, is_list)) {
         return true;
     }
     bool is_late = !a->has_finished && a->deadline.ms != b->deadline.ms;

@@ -400,6 +400,178 @@ static void a_replacement_makes_tokens_stale(struct subject *s)
     expect_job(s, "r", BEL_JOB_DONE);
 }
 
+/* --- recurring jobs --- */
+
+/* Submits the job `h` of every hour, with one task `a`. */
+static int submit_hourly(struct subject *s, const char *policies, const char *topic, bool replaces)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "{\"id\":\"h\",\"every\":\"1h\",%s,\"tasks\":[{\"id\":\"a\","
+                   "\"topic\":\"%s\"}]}",
+                   policies, topic);
+    struct bel_command command = {.verb = BEL_VERB_JOB_SUBMIT};
+    command.job_submit = (struct bel_job_submit){.text = view(text), .is_replacement = replaces};
+    return ask(s, &command)->reply.err;
+}
+
+/* Returns the id of the task of an hour after START. */
+static const char *task_at(int hour)
+{
+    static char ids[8][64];
+    static unsigned at;
+    char *id = ids[at++ % 8];
+    (void)snprintf(id, sizeof ids[0], "h@%lld/a", (long long)(START + hour * HOUR));
+    return id;
+}
+
+#define expect_times(s, made, skipped, missed) (AT, expect_times_of(s, made, skipped, missed))
+static void expect_times_of(struct subject *s, uint64_t made, uint64_t skipped, uint64_t missed)
+{
+    const struct bel_job *job = job_of(s, "h");
+    CHECK(job != NULL);
+    CHECK_NOTE("made %d, skipped %d, missed %d", (int)job->made, (int)job->skipped,
+               (int)job->missed);
+    CHECK(job->made == made && job->skipped == skipped && job->missed == missed);
+}
+
+static void work_hour(struct subject *s, int hour)
+{
+    expect_claim(s, "t", task_at(hour));
+    ack(s, task_at(hour));
+    turn(s);
+}
+
+static void pass_hours(struct subject *s, int hours)
+{
+    for (int i = 0; i < hours; i++) {
+        advance(s, (uint64_t)HOUR);
+    }
+}
+
+static void a_recurring_job_ends_with_its_last_job(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":2", "t", false) == 0);
+    expect_job(s, "h", BEL_JOB_SCHEDULED);
+    pass_hours(s, 1);
+    work_hour(s, 1);
+    pass_hours(s, 1);
+    expect_times(s, 2, 0, 0);
+    expect_job(s, "h", BEL_JOB_SCHEDULED);
+    work_hour(s, 2);
+    expect_job(s, "h", BEL_JOB_DONE);
+    expect_times(s, 2, 0, 0);
+}
+
+static void overlap_skips_times_of_a_job(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"skip\"", "t", false) == 0);
+    pass_hours(s, 3);
+    expect_times(s, 1, 2, 0);
+    work_hour(s, 1);
+    expect_nothing(s);
+    pass_hours(s, 1);
+    work_hour(s, 4);
+    expect_times(s, 2, 2, 0);
+}
+
+static void overlap_allows_times_of_a_job(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"allow\"", "t", false) == 0);
+    pass_hours(s, 3);
+    expect_times(s, 3, 0, 0);
+    expect_claim(s, "t", task_at(1), task_at(2), task_at(3));
+}
+
+static void overlap_queues_times_of_a_job(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"queue\"", "t", false) == 0);
+    pass_hours(s, 3);
+    expect_times(s, 3, 0, 0);
+    work_hour(s, 1);
+    work_hour(s, 2);
+    work_hour(s, 3);
+    expect_nothing(s);
+}
+
+static void a_paused_job_owes_its_queue(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":4,\"overlap\":\"queue\"", "t", false) == 0);
+    pass_hours(s, 3);
+    CHECK(job_verb(s, BEL_VERB_JOB_PAUSE, "h") == 0);
+    work_hour(s, 1);
+    expect_nothing(s);
+    pass_hours(s, 1);
+    expect_job(s, "h", BEL_JOB_PAUSED);
+    expect_times(s, 3, 1, 0);
+    CHECK(job_verb(s, BEL_VERB_JOB_RESUME, "h") == 0);
+    turn(s);
+    work_hour(s, 2);
+    work_hour(s, 3);
+    expect_job(s, "h", BEL_JOB_DONE);
+    expect_times(s, 3, 1, 0);
+}
+
+static void a_new_text_keeps_the_queue(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"queue\"", "u", false) == 0);
+    pass_hours(s, 2);
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"queue\"", "t", true) == 0);
+    expect_times(s, 2, 0, 0);
+    expect_claim(s, "u", task_at(1));
+    ack(s, task_at(1));
+    turn(s);
+    work_hour(s, 2);
+    pass_hours(s, 1);
+    work_hour(s, 3);
+    expect_times(s, 3, 0, 0);
+}
+
+static void a_cancelled_recurring_job_skips_its_queue(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":9,\"overlap\":\"queue\"", "t", false) == 0);
+    pass_hours(s, 3);
+    CHECK(job_verb(s, BEL_VERB_JOB_CANCEL, "h") == 0);
+    expect_nothing(s);
+    expect_job(s, "h", BEL_JOB_CANCELLED);
+    expect_times(s, 1, 2, 0);
+    pass_hours(s, 1);
+    expect_times(s, 1, 2, 0);
+}
+
+static void missed_times_of_a_job_are_skipped(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":3,\"misfire\":\"skip\"", "t", false) == 0);
+    jump(s, (uint64_t)(5 * HOUR));
+    turn(s);
+    expect_nothing(s);
+    expect_times(s, 0, 0, 3);
+    expect_job(s, "h", BEL_JOB_DONE);
+}
+
+static void the_last_missed_time_of_a_job_is_made(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":3,\"misfire\":\"last\"", "t", false) == 0);
+    jump(s, (uint64_t)(5 * HOUR));
+    turn(s);
+    expect_times(s, 1, 0, 2);
+    work_hour(s, 3);
+    expect_job(s, "h", BEL_JOB_DONE);
+}
+
+static void all_missed_times_of_a_job_are_made(struct subject *s)
+{
+    CHECK(submit_hourly(s, "\"count\":3,\"misfire\":\"all\",\"overlap\":\"queue\"", "t", false) ==
+          0);
+    jump(s, (uint64_t)(5 * HOUR));
+    turn(s);
+    expect_times(s, 3, 0, 0);
+    work_hour(s, 1);
+    work_hour(s, 2);
+    work_hour(s, 3);
+    expect_job(s, "h", BEL_JOB_DONE);
+}
+
 static const struct test tests[] = {
     TEST(a_chain_has_one_ready_task_at_a_time),
     TEST(a_fan_in_waits_for_all),
@@ -425,6 +597,16 @@ static const struct test tests[] = {
     TEST(a_job_with_a_pace_pauses_after_a_task),
     TEST(a_job_that_follows_begins_after_the_cooldown),
     TEST(a_replacement_makes_tokens_stale),
+    TEST(a_recurring_job_ends_with_its_last_job),
+    TEST(overlap_skips_times_of_a_job),
+    TEST(overlap_allows_times_of_a_job),
+    TEST(overlap_queues_times_of_a_job),
+    TEST(a_paused_job_owes_its_queue),
+    TEST(a_new_text_keeps_the_queue),
+    TEST(a_cancelled_recurring_job_skips_its_queue),
+    TEST(missed_times_of_a_job_are_skipped),
+    TEST(the_last_missed_time_of_a_job_is_made),
+    TEST(all_missed_times_of_a_job_are_made),
 };
 
 GROUP(jobs, CAN_JOBS, tests);

@@ -132,6 +132,7 @@ struct job {
     struct bytes text, id, parent, clash, reason;
     struct bel_job_graph *graph;
     struct timer **tasks;
+    size_t tasks_count;       /* of a recurring job: 0 */
     bool *is_new;             /* by task: it has ended, and its dependents do not know */
     bool is_new_job;          /* no task is unblocked yet */
     bool is_ending;           /* by CANCEL or its timeout: no task is told */
@@ -141,6 +142,12 @@ struct job {
     int64_t created_ms, finished_ms;                 /* wall */
     int64_t deadline_ms, paced_until_ms, follows_ms; /* engine ms; 0: none */
     size_t followed;                                 /* jobs of `then` that are dealt with */
+    struct timer *plan; /* of a recurring job: its id and rule, in no list; else NULL */
+    int64_t *owed;      /* nominal times that will make jobs, in order */
+    size_t owed_count;
+    bool has_nominal; /* made by a recurring job, or follows such a job */
+    int64_t nominal_ms;
+    struct bytes plan_id; /* of the recurring job that made it */
 };
 
 struct timer {
@@ -320,6 +327,28 @@ void model_job_remove(struct model *model, struct job *job);
 /* Returns a job that a scope may see, or NULL. */
 struct job *model_job_find(struct model *model, struct bel_view id,
                            const struct bel_job_scope *scope);
+
+/* Makes the job of a nominal time. Returns false if that is refused. */
+bool model_job_make_at(struct model *model, struct job *plan, int64_t nominal_ms);
+
+/* recurring.c */
+/* Makes the plan of a text. Returns 0, or an error if its rule is wrong or has no time. */
+int model_recurring_plan(struct model *model, const struct bel_job_graph *graph,
+                         struct timer **out);
+/* Lets a job have the plan and the owed times of the one that it replaces, if the rule of `*plan`
+ * is the same. */
+void model_recurring_keep(struct job *old, struct timer **plan, struct job *out);
+void model_recurring_free(struct job *job);
+void model_recurring_clone(struct job *job);
+/* Passes a time of a plan that is due, or all that are late. Returns false if there is none. */
+bool model_recurring_ring(struct model *model);
+/* Makes the jobs of the times whose turn has come. */
+void model_recurring_make(struct model *model);
+/* Returns the ms until a recurring job wants a turn; negative: never. */
+int64_t model_recurring_next_in(struct model *model, const struct job *job);
+/* Ends a recurring job that is cancelled, or has nothing left to do. Returns whether it has. */
+bool model_recurring_work(struct model *model, struct job *job);
+void model_recurring_show(struct model *model, const struct job *job, struct bel_job *out);
 
 /* job_verbs.c */
 int model_job_get(struct model *model, const struct bel_job_get *command, struct bel_reply *reply);

@@ -46,8 +46,9 @@ static struct bel_view keep(struct model *model, struct bel_view view)
 
 static enum bel_job_state state_of(const struct job *job)
 {
-    bool is_paused = job->state == BEL_JOB_RUNNING && job->is_paused;
-    return is_paused ? BEL_JOB_PAUSED : job->state;
+    if (job->state != BEL_JOB_RUNNING) return job->state;
+    if (job->is_paused) return BEL_JOB_PAUSED;
+    return job->plan != NULL ? BEL_JOB_SCHEDULED : BEL_JOB_RUNNING;
 }
 
 static struct bel_job show(struct model *model, const struct job *job)
@@ -62,13 +63,14 @@ static struct bel_job show(struct model *model, const struct job *job)
                           .has_deadline = job->deadline_ms > 0,
                           .parent = model_kept(model, job->parent),
                           .clash = model_kept(model, job->clash),
-                          .tasks_total = job->graph->tasks_count,
+                          .tasks_total = job->tasks_count,
                           .edges_total = job->graph->edges_count};
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         out.counts[job->tasks[i]->state]++;
     }
     struct instant deadline = {ENGINE, job->deadline_ms};
     if (out.has_deadline) out.deadline.ms = model_in_wall_ms(model, deadline);
+    model_recurring_show(model, job, &out);
     return out;
 }
 
@@ -104,12 +106,12 @@ int model_job_get(struct model *model, const struct bel_job_get *command, struct
     if (count > BEL_JOB_GET_COUNT_MAX) return model_refuse(reply, BEL_EINVAL, "count");
     const struct job *job = model_job_find(model, command->id, &command->scope);
     if (job == NULL) return model_refuse(reply, BEL_ENOTFOUND, "no such job");
-    if (!read_number(command->cursor, job->graph->tasks_count, &first)) {
+    if (!read_number(command->cursor, job->tasks_count, &first)) {
         return model_refuse(reply, BEL_EINVAL, "cursor");
     }
     struct bel_job *out = model_piece(model, sizeof *out);
     *out = show(model, job);
-    size_t left = job->graph->tasks_count - first;
+    size_t left = job->tasks_count - first;
     out->tasks_count = left < count ? left : count;
     struct bel_job_task *tasks = model_piece(model, out->tasks_count * sizeof *tasks);
     for (size_t i = 0; i < out->tasks_count; i++) {

@@ -28,10 +28,12 @@ struct job *model_job_at(struct model *model, size_t index)
 
 void model_job_free(struct job *job)
 {
-    struct bytes *texts[] = {&job->text, &job->id, &job->parent, &job->clash, &job->reason};
+    struct bytes *texts[] = {&job->text,  &job->id,     &job->parent,
+                             &job->clash, &job->reason, &job->plan_id};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         model_free(texts[i]);
     }
+    model_recurring_free(job);
     bel__job_graph_destroy(job->graph);
     free(job->tasks);
     free(job->is_new);
@@ -147,7 +149,7 @@ static bool is_handled(const struct timer *failed)
 
 static bool is_over(const struct job *job)
 {
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         if (model_is_unfinished(job->tasks[i]) || job->is_new[i]) return false;
     }
     return true;
@@ -155,7 +157,7 @@ static bool is_over(const struct job *job)
 
 static enum bel_job_state end_of(const struct job *job)
 {
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         if (has_failed(job->tasks[i]) && !is_handled(job->tasks[i])) return BEL_JOB_FAILED;
     }
     return BEL_JOB_DONE;
@@ -180,7 +182,7 @@ static void settle(struct model *model, struct job *job)
 static size_t count_leases(const struct job *job)
 {
     size_t count = 0;
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         count += job->tasks[i]->state == BEL_LEASED;
     }
     return count;
@@ -209,7 +211,7 @@ void model_job_end(struct job *job, enum bel_job_state state)
 static void cancel_all(struct model *model, struct job *job)
 {
     bool is_timeout = job->end == BEL_JOB_FAILED;
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         if (!model_is_unfinished(job->tasks[i])) continue;
         model_finish(model, job->tasks[i], BEL_CANCELLED,
                      model_text(is_timeout ? "the job has timed out" : "the job was cancelled"));
@@ -220,7 +222,7 @@ static void cancel_all(struct model *model, struct job *job)
 static void start(struct model *model, struct job *job)
 {
     job->is_new_job = false;
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         if (job->graph->tasks[i].after_count == 0) unblock(model, job->tasks[i]);
     }
 }
@@ -230,12 +232,13 @@ static bool work(struct model *model, struct job *job)
 {
     bool has_any = job->is_new_job;
     if (job->state != BEL_JOB_RUNNING) return false;
+    if (job->plan != NULL) return model_recurring_work(model, job);
     if (job->is_ending) {
         cancel_all(model, job);
         return true;
     }
     if (job->is_new_job) start(model, job);
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         if (!job->is_new[i]) continue;
         has_any = true;
         job->is_new[i] = false;
@@ -336,6 +339,8 @@ int64_t model_jobs_next_in(struct model *model)
     for (size_t i = 0; i < model->jobs.count; i++) {
         const struct job *job = model_job_at(model, i);
         int64_t times[] = {time_of(job), job->paced_until_ms};
+        int64_t rings_in = model_recurring_next_in(model, job);
+        if (rings_in >= 0 && (first < 0 || rings_in < first)) first = rings_in;
         for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
             if (times[k] <= model->engine_ms) continue;
             if (first < 0 || times[k] - model->engine_ms < first) {

@@ -13,6 +13,7 @@
 #include "inside.h"
 
 #include "core/units.h"
+#include "jobs/graph.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -373,6 +374,18 @@ static int divide(struct model *model, const struct bel_agenda *command, struct 
     return 0;
 }
 
+/* Returns whether a job or one of its `then` has tasks in a topic. */
+static bool has_tasks_in(const struct bel_job_graph *graph, struct bel_view topic)
+{
+    for (uint32_t i = 0; i < graph->topics_count; i++) {
+        if (model_same(graph->topics[i].name, topic)) return true;
+    }
+    for (uint32_t i = 0; i < graph->then_count; i++) {
+        if (has_tasks_in(graph->then[i].graph, topic)) return true;
+    }
+    return false;
+}
+
 int model_agenda(struct model *model, const struct bel_agenda *command, struct bel_reply *reply)
 {
     struct steps steps;
@@ -390,6 +403,11 @@ int model_agenda(struct model *model, const struct bel_agenda *command, struct b
         } else {
             count_at(&steps, model_due_ms(model, timer));
         }
+    }
+    for (size_t i = 0; i < model->jobs.count; i++) {
+        const struct job *job = model_job_at(model, i);
+        bool counts = !has_topic || has_tasks_in(job->graph, command->topic);
+        if (job->plan != NULL && counts) count_plan(&steps, job->plan);
     }
     reply->steps.items = steps.items;
     reply->steps.count = steps.count;

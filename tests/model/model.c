@@ -204,6 +204,9 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     model_take_back_leases(model);
     model_jobs_turn(model);
     model_settle(model);
+    model_recurring_make(model);
+    model_jobs_work(model);
+    model_settle(model);
     model_serve_waiting(model);
     for (size_t i = 0; i < requests.count; i++) {
         apply_request(model, requests.items[i]);

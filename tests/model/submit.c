@@ -19,13 +19,25 @@ struct making {
     struct bel_job_graph *graph;
     struct job *old;    /* to replace; or NULL */
     struct job *parent; /* of a follower; or NULL */
+    struct job *by;     /* the recurring job that makes it; or NULL */
+    bool has_nominal;
+    int64_t nominal_ms;
 };
 
-static struct bel_job_graph *parse(const struct model *model, struct bel_view text,
+/* Reads the text of a job. With a nominal time, the id may have it or not. */
+static struct bel_job_graph *parse(const struct model *model, const struct making *making,
                                    struct bel_view id, struct bel_reply *reply, int *out_err)
 {
-    struct bel_job_parser_options options = {
-        .text = text, .id = id, .zones = model->options.zones, .now = {model->wall_ms}};
+    const char *sign = id.bytes > 0 ? memchr(id.data, '@', id.bytes) : NULL;
+    struct bel_job_parser_options options = {.text = making->text,
+                                             .id = id,
+                                             .zones = model->options.zones,
+                                             .now = {model->wall_ms},
+                                             .has_nominal = making->has_nominal,
+                                             .nominal = {making->nominal_ms}};
+    if (making->has_nominal && sign != NULL) {
+        options.id.bytes = (size_t)(sign - (const char *)id.data);
+    }
     struct bel_job_parser *parser;
     struct bel_job_graph *graph = NULL;
     options.made_id = BEL_VIEW("a-job-needs-an-id");
@@ -82,6 +94,7 @@ static uint64_t reserved_by(struct model *model, struct bel_view id)
     for (size_t i = 0; i < model->jobs.count; i++) {
         const struct job *job = model_job_at(model, i);
         bool may_follow = job->state == BEL_JOB_RUNNING || job->follows_ms > 0;
+        if (job->plan != NULL) continue; /* those of its jobs are */
         if (may_follow && is_in_then(job->graph, job->followed, id)) return job->chain;
     }
     return 0;
@@ -126,7 +139,7 @@ static bool is_task_taken(struct model *model, const struct making *making, size
 static size_t count_in(const struct job *job, const struct topic *topic)
 {
     size_t count = 0;
-    for (size_t i = 0; job != NULL && i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; job != NULL && i < job->tasks_count; i++) {
         count += job->tasks[i]->topic == topic && model_is_unfinished(job->tasks[i]);
     }
     return count;
@@ -157,7 +170,8 @@ static int check(struct model *model, const struct making *making, struct bel_re
     if (is_then_taken(model, making, graph)) {
         return model_refuse(reply, BEL_ECONFLICT, "an id in `then` is taken");
     }
-    if (making->parent == NULL && is_full(model, making)) {
+    if (graph->is_recurring) return 0;
+    if (making->parent == NULL && making->by == NULL && is_full(model, making)) {
         return model_refuse(reply, BEL_EFULL, "a topic is full");
     }
     for (size_t i = 0; i < graph->tasks_count; i++) {
@@ -220,14 +234,24 @@ static struct job *make(struct model *model, const struct making *making)
     job->chain = making->parent != NULL ? making->parent->chain : job->number;
     job->id = model_copy(making->graph->id);
     job->text = model_copy(making->text);
-    job->graph = parse(model, model_view(job->text), model_view(job->id), &ignored, &err);
+    job->has_nominal = making->has_nominal;
+    if (making->by != NULL) {
+        job->plan_id = model_copy(model_view(making->by->id));
+        job->nominal_ms = making->nominal_ms;
+    }
+    struct making again = *making;
+    again.text = model_view(job->text);
+    job->graph = parse(model, &again, model_view(job->id), &ignored, &err);
     if (job->graph == NULL) abort(); /* was parsed before */
     if (making->parent != NULL) job->parent = model_copy(model_view(making->parent->id));
     job->created_ms = model->wall_ms;
     uint64_t timeout_ms = job->graph->timeout_ms;
-    if (timeout_ms > 0) job->deadline_ms = model->engine_ms + (int64_t)timeout_ms;
+    if (timeout_ms > 0 && !job->graph->is_recurring) {
+        job->deadline_ms = model->engine_ms + (int64_t)timeout_ms;
+    }
     make_topics(model, job->graph);
-    size_t count = job->graph->tasks_count;
+    size_t count = job->graph->is_recurring ? 0 : job->graph->tasks_count;
+    job->tasks_count = count;
     job->tasks = model_alloc(count * sizeof(struct timer *));
     job->is_new = model_alloc(count);
     for (size_t i = 0; i < count; i++) {
@@ -238,18 +262,34 @@ static struct job *make(struct model *model, const struct making *making)
     return job;
 }
 
+/* Returns the nominal time in the id of a job. */
+static int64_t nominal_of(const struct job *job)
+{
+    int64_t ms = 0;
+    if (!job->has_nominal) return 0;
+    const char *at = memchr(job->id.data, '@', job->id.count);
+    for (at++; at < job->id.data + job->id.count; at++) {
+        ms = ms * 10 + (*at - '0');
+    }
+    return ms;
+}
+
 void model_job_clone(struct job *job)
 {
-    struct bytes *texts[] = {&job->text, &job->id, &job->parent, &job->clash, &job->reason};
+    struct bytes *texts[] = {&job->text,  &job->id,     &job->parent,
+                             &job->clash, &job->reason, &job->plan_id};
     struct model nobody = {0};
     struct bel_reply ignored = {0};
-    size_t count = job->graph->tasks_count;
+    size_t count = job->tasks_count;
     bool *is_new = job->is_new;
     int err;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         *texts[i] = model_copy(model_view(*texts[i]));
     }
-    job->graph = parse(&nobody, model_view(job->text), model_view(job->id), &ignored, &err);
+    struct making making = {.text = model_view(job->text), .has_nominal = job->has_nominal};
+    making.nominal_ms = nominal_of(job);
+    job->graph = parse(&nobody, &making, model_view(job->id), &ignored, &err);
+    model_recurring_clone(job);
     if (job->graph == NULL) abort();
     job->tasks = model_alloc(count * sizeof(struct timer *));
     job->is_new = model_alloc(count);
@@ -258,7 +298,7 @@ void model_job_clone(struct job *job)
 
 void model_job_remove(struct model *model, struct job *job)
 {
-    for (size_t i = 0; i < job->graph->tasks_count; i++) {
+    for (size_t i = 0; i < job->tasks_count; i++) {
         model_timer_remove(model, job->tasks[i]);
     }
     for (size_t i = 0; i < model->jobs.count; i++) {
@@ -276,16 +316,22 @@ static int submit(struct model *model, struct making *making, const struct bel_j
     if (!bel__job_graph_in_scope(graph, &command->scope)) {
         return model_refuse(reply, BEL_ENOTFOUND, "a topic is out of scope");
     }
-    if (graph->is_recurring) return model_refuse(reply, BEL_EUNSUPPORTED, "recurring");
     if (model_is_pressed(model, NULL)) return model_refuse(reply, BEL_EFULL, "pressure");
     if (command->is_replacement) making->old = find(model, graph->id);
     if (making->old != NULL && !is_in_scope(making->old, &command->scope)) {
         return model_refuse(reply, BEL_ENOTFOUND, "no such job");
     }
+    struct timer *plan = NULL;
+    struct job kept = {0};
     int err = check(model, making, reply);
+    if (err == 0 && graph->is_recurring) err = model_recurring_plan(model, graph, &plan);
     if (err) return err;
+    if (plan != NULL) model_recurring_keep(making->old, &plan, &kept);
     if (making->old != NULL) model_job_remove(model, making->old);
-    const struct job *job = make(model, making);
+    struct job *job = make(model, making);
+    job->plan = plan;
+    job->owed = kept.owed;
+    job->owed_count = kept.owed_count;
     reply->submitted = (struct bel_job_submitted){
         .id = model_kept(model, job->id), .tasks = graph->tasks_count, .edges = graph->edges_count};
     return 0;
@@ -296,7 +342,7 @@ int model_job_submit(struct model *model, const struct bel_job_submit *command,
 {
     struct making making = {.text = command->text};
     int err;
-    making.graph = parse(model, command->text, command->id, reply, &err);
+    making.graph = parse(model, &making, command->id, reply, &err);
     if (making.graph == NULL) return err;
     err = submit(model, &making, command, reply);
     bel__job_graph_destroy(making.graph);
@@ -314,6 +360,8 @@ void model_job_follow(struct model *model, struct job *parent)
     for (; parent->followed < parent->graph->then_count; parent->followed++) {
         const struct bel_job_then *then = &parent->graph->then[parent->followed];
         struct making making = {.text = then->text, .graph = then->graph, .parent = parent};
+        making.has_nominal = parent->has_nominal;
+        making.nominal_ms = nominal_of(parent);
         struct bel_reply reply = {0};
         if (!is_wanted(then->on, parent->state)) continue;
         if (check(model, &making, &reply) == 0) {
@@ -323,4 +371,18 @@ void model_job_follow(struct model *model, struct job *parent)
         }
     }
     parent->follows_ms = 0;
+}
+
+bool model_job_make_at(struct model *model, struct job *plan, int64_t nominal_ms)
+{
+    struct making making = {
+        .text = model_view(plan->text), .by = plan, .has_nominal = true, .nominal_ms = nominal_ms};
+    struct bel_reply reply = {0};
+    int err;
+    making.graph = parse(model, &making, model_view(plan->id), &reply, &err);
+    if (making.graph == NULL) abort(); /* was parsed before */
+    err = check(model, &making, &reply);
+    if (err == 0) (void)make(model, &making);
+    bel__job_graph_destroy(making.graph);
+    return err == 0;
 }

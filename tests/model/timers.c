@@ -200,7 +200,7 @@ void model_settle(struct model *model)
 {
     do {
         expire_all(model);
-    } while (model_ring_first(model));
+    } while (model_ring_first(model) || model_recurring_ring(model));
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (timer->state != BEL_SCHEDULED && timer->state != BEL_READY) continue;
