@@ -42,7 +42,8 @@ void bel__store_explain(const struct bel_store *store, struct bel_why *why)
     if (err == 0 || io == NULL || why->text[0] != 0) return;
     if (bel__log_error(store->log) != 0) {
         const char *text = io->failure != NULL ? io->failure(io) : "";
-        (void)bel__why_say(why, err, "%s", text);
+        (void)bel__why_say(why, err, "%s",
+                           store->log->why.text[0] != 0 ? store->log->why.text : text);
     } else {
         (void)bel__why_say(why, err, "a checkpoint could not write the tree: %s",
                            bel_error_text(err));

@@ -4,7 +4,7 @@
  * Another process empties or deletes the files of the log while an engine uses them. The next sync
  * notices that: the engine fails, names the file, and acknowledges nothing any more. Then the
  * directory is refused by name, because batches are missing. A deleted tree is noticed by the next
- * checkpoint.
+ * checkpoint, a deleted superblock when the next segment begins.
  */
 #include "scene.h"
 #include "victim.h"
@@ -91,27 +91,48 @@ static void nothing_is_acknowledged_after_the_log_was_deleted(void)
     expect_failure(true, false);
 }
 
-static void a_deleted_tree_is_noticed(void)
+/* Deletes a file, and works until that is noticed with this error and text. */
+static void expect_notice(const char *name, int err, bool has_no_thread)
 {
     struct victim victim;
-    struct victim_options options = {
-        .folder = folder, .book = book, .segment_bytes = SEGMENT_BYTES, .has_no_thread = true};
+    struct victim_options options = {.folder = folder,
+                                     .book = book,
+                                     .segment_bytes = SEGMENT_BYTES,
+                                     .has_no_thread = has_no_thread};
     struct bel_why why;
-    char path[2 * SCENE_PATH_BYTES];
+    char path[2 * SCENE_PATH_BYTES], text[SCENE_PATH_BYTES];
     scene_clear(folder);
     book_copy(empty, book);
     CHECK(victim_open(&victim, &options) == 0);
-    (void)snprintf(path, sizeof path, "%s/tree/data.mdb", folder);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(text, sizeof text, "%s was deleted by another process", name);
     CHECK(unlink(path) == 0);
     victim.may_fail = true;
     for (uint64_t seed = 1; victim.refused == 0 && seed <= ROUNDS_MAX; seed++) {
         victim_work(&victim, seed, TURNS);
     }
-    CHECK(victim.refused > 0 && victim.last_error == BEL_ECORRUPT);
+    CHECK(victim.refused > 0 && victim.last_error == err);
     bel__store_explain(victim.store, &why);
     CHECK_NOTE("%.200s", why.text);
-    CHECK(strstr(why.text, "tree/data.mdb was deleted by another process") != NULL);
+    CHECK(strstr(why.text, text) != NULL);
     victim_close(&victim);
+}
+
+static void a_deleted_tree_is_noticed(void)
+{
+    expect_notice("tree/data.mdb", BEL_ECORRUPT, true);
+}
+
+static void a_deleted_superblock_is_noticed(void)
+{
+    struct victim victim;
+    struct victim_options options = {
+        .folder = folder, .book = book, .segment_bytes = SEGMENT_BYTES, .has_no_thread = true};
+    expect_notice("superblock", BEL_EIO, true);
+    expect_notice("superblock", BEL_EIO, false);
+    CHECK(victim_open(&victim, &options) == BEL_ECORRUPT);
+    CHECK_NOTE("%s", victim.why);
+    CHECK(strstr(victim.why, "no superblock") != NULL);
 }
 
 int main(void)
@@ -122,6 +143,7 @@ int main(void)
     RUN(nothing_is_acknowledged_after_the_log_was_emptied);
     RUN(nothing_is_acknowledged_after_the_log_was_deleted);
     RUN(a_deleted_tree_is_noticed);
+    RUN(a_deleted_superblock_is_noticed);
     scene_remove(folder);
     book_destroy(book);
     book_destroy(empty);

@@ -98,6 +98,16 @@ static int write_superblock(struct bel_log *log, struct bel_why *why)
     return 0;
 }
 
+int bel__log_check_superblock(struct bel_log *log)
+{
+    struct bel_io *io = log->io;
+    struct bel_io_file *file;
+    int err = io->open(io, superblock_name, BEL_IO_READ, &file);
+    if (err == 0) io->close(io, file);
+    if (err != BEL_ENOTFOUND) return 0;
+    return bel__why_say(&log->why, BEL_EIO, "superblock was deleted by another process");
+}
+
 int bel__log_raise(struct bel_log *log, struct bel_why *why)
 {
     if (log->superblock.format == BEL_FORMAT) return 0;

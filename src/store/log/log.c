@@ -144,7 +144,9 @@ static int begin_segment(struct bel_log *log)
     struct bel_log_segment *segment = take_free(log);
     struct bel_segment_header header;
     assert(segment != log->current);
-    int err = make_header(log, segment, &header);
+    int err = bel__log_check_superblock(log); /* without it, no start finds what is written now */
+    if (err) return err;
+    err = make_header(log, segment, &header);
     if (err) return err;
     memset(log->block, 0, BEL_IO_BLOCK);
     bel__segment_header_write(&header, log->block);

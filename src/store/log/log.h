@@ -69,7 +69,8 @@ struct bel_log {
     uint32_t checksum;               /* of the last frame */
     bool has_appended;               /* since it was opened */
     int err;
-    uint8_t *block; /* BEL_IO_BLOCK bytes for headers */
+    struct bel_why why; /* of `err`, if the files do not know it; or empty */
+    uint8_t *block;     /* BEL_IO_BLOCK bytes for headers */
 
     struct bel_log_writer *writer;     /* NULL if BEL_LOG_AT_ONCE or lazy */
     struct bel_syncer *syncer;         /* NULL unless lazy */
