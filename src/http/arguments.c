@@ -452,8 +452,9 @@ void bel__http_query(struct bel_http_call *call, struct bel_view query)
     unsigned count = 0;
     for (char *at = copy; at < end && call->query == BEL_HTTP_QUERY_READ;) {
         size_t bytes = (size_t)((char *)rawmemchr(at, '&') - at);
+        (void)snprintf(call->culprit, sizeof call->culprit, "%.*s", (int)bytes, at);
         if (bytes > 0) call->query = take_parameter(call->fields, at, bytes);
-        if (++count > PARAMETERS_MAX) call->query = BEL_HTTP_QUERY_WRONG;
+        if (++count > PARAMETERS_MAX) call->query = BEL_HTTP_QUERY_MANY;
         at += bytes + 1;
     }
     free(copy);
@@ -503,12 +504,15 @@ static int read_fields(struct bel_http_call *call, struct bel_why *why)
     }
     if (call->query == BEL_HTTP_QUERY_LOST) return refuse_memory(why);
     if (call->query == BEL_HTTP_QUERY_WRONG) {
-        return bel__refusal(why, "BADARG",
-                            "the query has more than %d parameters, or a wrong percent-encoding",
-                            PARAMETERS_MAX);
+        return bel__refusal(why, "BADARG", "the query has a wrong percent-encoding: '%s'",
+                            call->culprit);
+    }
+    if (call->query == BEL_HTTP_QUERY_MANY) {
+        return bel__refusal(why, "BADARG", "the query has more than %d parameters", PARAMETERS_MAX);
     }
     if (call->query == BEL_HTTP_QUERY_TWICE) {
-        return bel__refusal(why, "BADARG", "the query has a parameter twice: send it once");
+        return bel__refusal(why, "BADARG", "the query has a parameter twice: '%s'; send it once",
+                            call->culprit);
     }
     if (call->fields == NULL) call->fields = json_object();
     return call->fields != NULL ? 0 : refuse_memory(why);

@@ -408,8 +408,16 @@ static bool find_route(struct bel_http_call *call, struct bel_view method)
     char allow[BEL_HTTP_ALLOW_BYTES];
     call->route = bel__http_route(method, call->texts, call->captures, allow);
     if (call->route != NULL) return true;
-    if (allow[0] == 0) return refuse(call, "NOTFOUND", "no such resource");
-    (void)refuse_as(call, 405, "ERR", "this resource does not support this method");
+    char text[BEL_HTTP_ALLOW_BYTES + 3 * BEL_HTTP_SHOWN_BYTES];
+    int shown = (int)(method.bytes < BEL_HTTP_SHOWN_BYTES ? method.bytes : BEL_HTTP_SHOWN_BYTES);
+    if (allow[0] == 0) {
+        (void)snprintf(text, sizeof text, "no such resource: %.*s", BEL_HTTP_SHOWN_BYTES,
+                       call->texts);
+        return refuse(call, "NOTFOUND", text);
+    }
+    (void)snprintf(text, sizeof text, "%.*s does not support %.*s; use %s", BEL_HTTP_SHOWN_BYTES,
+                   call->texts, shown, (const char *)method.data, allow);
+    (void)refuse_as(call, 405, "ERR", text);
     memcpy(call->page.allow, allow, sizeof allow);
     return false;
 }

@@ -26,6 +26,7 @@
 enum {
     BEL_HTTP_CAPTURES_MAX = 2,
     BEL_HTTP_FIELD_BYTES = 32,
+    BEL_HTTP_SHOWN_BYTES = 80, /* of a text of the client in an error */
 };
 
 /* The handler of a route: a command of the table, or a resource of the server itself. */
@@ -106,7 +107,8 @@ enum bel_http_query_state {
     BEL_HTTP_QUERY_NONE,
     BEL_HTTP_QUERY_READ,
     BEL_HTTP_QUERY_TWICE, /* contains a name twice */
-    BEL_HTTP_QUERY_WRONG, /* has too many parameters, or a % without two digits */
+    BEL_HTTP_QUERY_MANY,  /* has too many parameters */
+    BEL_HTTP_QUERY_WRONG, /* has a % without two digits, or a name that is not UTF-8 */
     BEL_HTTP_QUERY_LOST,  /* out of memory */
 };
 
@@ -144,9 +146,10 @@ struct bel_http_call {
     uint64_t turns;            /* the number of turns when the request was submitted */
     enum bel_http_call_state state;
     enum bel_http_query_state query;
-    bool is_known;   /* the request has a right key, or the server has no keys */
-    bool is_last;    /* the connection must be closed after the response */
-    bool is_lost;    /* the response does not contain the deliveries */
+    char culprit[BEL_HTTP_SHOWN_BYTES]; /* the parameter with which the query is TWICE or WRONG */
+    bool is_known;                      /* the request has a right key, or the server has no keys */
+    bool is_last;                       /* the connection must be closed after the response */
+    bool is_lost;                       /* the response does not contain the deliveries */
     bool is_delayed; /* the response must be sent a second late: the client is guessing keys */
 };
 

@@ -11,6 +11,10 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    DETAIL_BYTES_MAX = 1024,
+};
+
 static const struct {
     const char *code, *title;
     unsigned status;
@@ -53,6 +57,33 @@ static void set(struct bel_json_stream *body, const char *name, const char *text
     bel__json_text(body, (struct bel_view){text, strlen(text)});
 }
 
+/* Sets the detail. A text that quotes a client's bytes may be no UTF-8, or be cut inside a
+ * character: such bytes become \xff. A control character becomes the same. */
+static void set_detail(struct bel_json_stream *body, const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    char shown[DETAIL_BYTES_MAX];
+    size_t used = 0, bytes = strlen(text);
+    for (size_t at = 0, next; at < bytes && used + 4 < sizeof shown; at += next) {
+        const unsigned char *start = (const unsigned char *)text + at;
+        next = bel__utf8_bytes(start, bytes - at);
+        if (next > 0 && !bel__utf8_is_control(start, next)) {
+            memcpy(shown + used, start, next);
+            used += next;
+            continue;
+        }
+        if (next == 0) next = 1;
+        for (size_t i = 0; i < next && used + 4 < sizeof shown; i++) {
+            shown[used++] = '\\';
+            shown[used++] = 'x';
+            shown[used++] = digits[start[i] >> 4];
+            shown[used++] = digits[start[i] & 15];
+        }
+    }
+    shown[used] = 0;
+    set(body, "detail", shown);
+}
+
 struct bel_http_page bel__http_problem_as(unsigned status, const char *code, const char *text)
 {
     size_t i = 0;
@@ -69,8 +100,7 @@ struct bel_http_page bel__http_problem_as(unsigned status, const char *code, con
     set(&page.body, "title", title_of(status, problems[i].title));
     bel__json_name(&page.body, BEL_VIEW("status"));
     bel__json_number(&page.body, status);
-    /* A text that quotes a client's bytes may be no UTF-8. */
-    if (bel__utf8_is_text((struct bel_view){text, strlen(text)})) set(&page.body, "detail", text);
+    set_detail(&page.body, text);
     set(&page.body, "code", code);
     bel__json_close(&page.body, '}');
     page.is_lost = page.body.is_lost;

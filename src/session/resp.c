@@ -241,7 +241,7 @@ static int read_size(struct bel_resp_parser *parser, const char *text, size_t by
                 parser->position + parser->argument_bytes <= parser->limits.request_bytes_max;
     if (fits) return 0;
     if (!parser->is_over) keep_head(parser, text);
-    return go_over(parser, "too large");
+    return go_over(parser, "too many bytes");
 }
 
 static int end_body(struct bel_resp_parser *parser)

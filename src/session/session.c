@@ -542,7 +542,7 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
                        "(--max-job)",
                        session->service->job_bytes_max);
     } else {
-        (void)snprintf(text, sizeof text, "the request is %s: at most %zu arguments, %zu bytes",
+        (void)snprintf(text, sizeof text, "the request has %s: at most %zu arguments, %zu bytes",
                        session->parser.why, session->parser.limits.arguments_max,
                        session->parser.limits.request_bytes_max);
     }

@@ -152,6 +152,16 @@ def test_a_backup_can_be_served():
             assert all(client.ask("GET", "t", i) is not None for i in range(100))
 
 
+def test_a_request_above_a_limit_is_named():
+    with Server("--store", "memory", "--max-payload", "1M") as server, server.client() as client:
+        limits = ": at most 16384 arguments, "
+        refusal = client.refused("PING", *["x"] * 16384)
+        assert refusal.startswith("BADARG the request has too many arguments" + limits), refusal
+        refusal = client.refused("ECHO", "x" * (32 << 20))
+        assert refusal.startswith("BADARG the request has too many bytes" + limits), refusal
+        assert client.ask("PING") == "PONG"
+
+
 def test_a_refused_backup_is_logged():
     """One warning for each, with the path and the reason that the client gets."""
     with Server("--sync", "loop") as server, server.client() as client:

@@ -640,5 +640,67 @@ def test_a_claim_that_cannot_be_sent_is_released():
         assert delivery["id"] == "a" and len(delivery["payload"]) == 15 << 20
 
 
+
+def test_every_refusal_names_what_is_wrong():
+    """Each has a detail, also if the client's bytes are no text or are cut inside a character."""
+    timer, euros = "/v1/topics/t/timers/a", "%e2%82%ac" * 40
+    rows = [
+        (404, "GET", "/nowhere", None, "/nowhere"),
+        (404, "GET", "/v1/topics/t/nothing/%ff", None, "/v1/topics/t/nothing/%ff"),
+        (404, "GET", "/" + "%e2%82%ac" * 500, None, "no such resource: /%e2%82%ac"),
+        (405, "PATCH", "/v1/topics", None, "/v1/topics does not support PATCH; use GET"),
+        (405, "DELETE", "/metrics", None, "DELETE"),
+        (400, "PUT", "/v1/resources/%ff", {}, "resource '\\xff'"),
+        (400, "GET", "/v1/resources/%ff", None, "resource '\\xff'"),
+        (400, "DELETE", "/v1/resources/%00", None, "resource"),
+        (400, "PUT", "/v1/resources/" + "x" * 300, {}, "resource 'xxx"),
+        (400, "PUT", "/v1/resources/" + euros, {}, "resource '\u20ac\u20ac"),
+        (404, "DELETE", "/v1/resources/none", None, "resource 'none'"),
+        (400, "PUT", "/v1/resources/r", {"rate": "x"}, "RATE 'x'"),
+        (400, "PUT", "/v1/resources/r", {"nothing": 1}, "'nothing'"),
+        (400, "PUT", "/v1/topics/t/timers/%ff", {"payload": ""}, "invalid id"),
+        (400, "PUT", "/v1/topics/%ff/timers/a", {"payload": ""}, "invalid topic"),
+        (400, "PUT", timer, {}, "payload"),
+        (400, "PUT", timer, {"payload": "", "in": "5x"}, "IN '5x'"),
+        (400, "PUT", timer, {"payload": "", "in": True}, "IN"),
+        (400, "PUT", timer, {"payload": "", "in": "\u20ac" * 90}, "IN '\u20ac\u20ac"),
+        (400, "PUT", timer, {"payload": "", "\u20ac" * 90: 1}, "unknown field '\u20ac\u20ac"),
+        (400, "PUT", timer, {"payload": "", "at": "never"}, "AT 'never'"),
+        (400, "PUT", timer, {"payload": "", "headers": {"x": []}}, "headers"),
+        (400, "PUT", timer, {"payload_base64": "!"}, "payload_base64"),
+        (400, "PUT", timer, "{", "not valid JSON: line 1"),
+        (400, "PUT", timer, b'{"payload": "\xff"}', "not valid JSON: line 1"),
+        (400, "PUT", timer, "[]", "not a JSON object"),
+        (400, "PUT", timer + "?x=1", {"payload": ""}, "query"),
+        (404, "GET", timer, None, "timer"),
+        (404, "GET", "/v1/topics/none", None, "topic 'none'"),
+        (400, "GET", "/v1/topics/t/timers?limit=x", None, "'x'"),
+        (400, "GET", "/v1/topics/t/timers?state=%ff", None, "STATE: '\\xff'"),
+        (400, "GET", "/v1/topics/t/timers?state=%07", None, "STATE: '\\x07'"),
+        (400, "GET", "/v1/topics/t/timers?state=" + euros, None, "STATE: '\u20ac\u20ac"),
+        (400, "GET", "/v1/topics/t/timers?nothing=1", None, "'nothing'"),
+        (400, "GET", "/v1/topics/t/timers?limit=1&limit=2", None, "twice: 'limit=2'"),
+        (400, "GET", "/v1/topics/t/timers?%zz=1", None, "percent-encoding: '%zz=1'"),
+        (400, "GET", "/v1/topics/t/timers?%ff=1", None, "percent-encoding: '%ff=1'"),
+        (400, "GET", "/v1/topics/t/timers?" + "&".join(f"a{i}" for i in range(101)), None,
+         "more than 100 parameters"),
+        (400, "GET", "/v1/topics/t/timers?cursor=x", None, "cursor"),
+        (400, "POST", "/v1/topics/t/claim", {"count": 0}, "COUNT is 0"),
+        (409, "POST", "/v1/leases/%ff/ack", {}, "lease"),
+        (400, "PATCH", "/v1/topics/t", {"nothing": 1}, "nothing"),
+        (400, "POST", "/v1/jobs", "{", "line 1, column 2"),
+        (404, "GET", "/v1/jobs/%ff", None, "job"),
+        (400, "PUT", "/v1/jobs/%ff", {"tasks": []}, "id"),
+        (404, "GET", "/v1/explain/t/none", None, "'none'"),
+        (400, "GET", "/v1/agenda?from=%ff", None, "FROM '\\xff'"),
+    ]
+    with Server("--store", "memory", "--http", "127.0.0.1:0") as server:
+        web = Web(server)
+        for status, method, path, body, culprit in rows:
+            got, answer = web.ask(method, path, body)
+            assert got == status and answer["status"] == status, (method, path, got, answer)
+            assert culprit in answer["detail"], (method, path, answer)
+
+
 if __name__ == "__main__":
     main(dict(globals()))

@@ -484,7 +484,7 @@ static void strangers_may_send_little(void)
     CHECK(bel__session_room(session) == 16 << 10);
     say(1, "*2\r\n$4\r\nAUTH\r\n$1000000\r\n");
     talk_settle(&talk);
-    expect_bytes(1, BEL_VIEW("-ERR Protocol error: too large\r\n"));
+    expect_bytes(1, BEL_VIEW("-ERR Protocol error: too many bytes\r\n"));
     CHECK(bel__session_is_closing(session));
     talk_close(&talk);
 }

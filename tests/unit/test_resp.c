@@ -226,7 +226,7 @@ static void strangers_are_told_less(void)
 #define stranger(text, want) expect_as(&unknown, BEL_VIEW(text), BEL_VIEW(want))
     stranger("*2\r\n$4\r\nAUTH\r\n$24\r\n0123456789abcdef01234567\r\n",
              "[AUTH][0123456789abcdef01234567];");
-    stranger("*2\r\n$4\r\nAUTH\r\n$25\r\n0123456789abcdef012345678\r\n", "#too large");
+    stranger("*2\r\n$4\r\nAUTH\r\n$25\r\n0123456789abcdef012345678\r\n", "#too many bytes");
     stranger("*11\r\n$4\r\nAUTH\r\n", "#too many arguments");
     stranger("a b c d e f g h i j\r\n", "[a][b][c][d][e][f][g][h][i][j];");
     stranger("a b c d e f g h i j k\r\n", "#too many arguments");
