@@ -122,11 +122,40 @@ static void offer_verbs(struct bel_similar *similar, const struct cli_verb *amon
     }
 }
 
+/* What to do instead of verbs that people know from other programs. */
+static const char *instead_of(const char *name)
+{
+    static const char stop[] = "to stop a server, send SIGTERM to its process: kill PID, or "
+                               "systemctl stop belfry";
+    static const char start[] = "to start a server: belfry serve";
+    static const char logs[] = "a server logs to standard error, which journalctl -u belfry shows "
+                               "for a service";
+    static const char tail[] = "belfry top shows live figures; belfry job watch ID follows a job";
+    static const struct {
+        const char *name, *text;
+    } others[] = {
+        {"stop", stop},    {"shutdown", stop}, {"kill", stop},  {"quit", stop},
+        {"start", start},  {"run", start},     {"up", start},   {"restart", start},
+        {"server", start}, {"daemon", start},  {"log", logs},   {"logs", logs},
+        {"journal", logs}, {"tail", tail},     {"watch", tail}, {"follow", tail},
+        {"monitor", tail}, {"events", tail},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(name, others[i].name) == 0) return others[i].text;
+    }
+    return NULL;
+}
+
 static int refuse_verb(const char *name, const struct cli_verb *others)
 {
     struct bel_similar similar;
+    const char *instead = instead_of(name);
     if (name[0] == '-') {
         fprintf(stderr, "belfry: unknown option %s before the verb; see belfry help\n", name);
+        return CLI_USAGE;
+    }
+    if (instead != NULL) {
+        fprintf(stderr, "belfry: unknown verb '%s'; %s\n", name, instead);
         return CLI_USAGE;
     }
     bool is_schedule = strcmp(name, "add") == 0 || strcmp(name, "enqueue") == 0;

@@ -166,7 +166,11 @@ int bel__client_dial(const char *address, const struct bel_clock *clock, struct 
         if (err == 0) break;
     }
     int number = errno;
+    char tried_address[HOST_BYTES + PORT_BYTES + 4]; /* with the port, also if it is the default */
+    bool is_v6 = strchr(host, ':') != NULL;
+    (void)snprintf(tried_address, sizeof tried_address, "%s%s%s:%s", is_v6 ? "[" : "", host,
+                   is_v6 ? "]" : "", port);
     freeaddrinfo(found);
-    if (err == BEL_EBUSY) return bel__client_say(why, err, "no answer from %s", address);
-    return err ? say_errno(why, address, number) : 0;
+    if (err == BEL_EBUSY) return bel__client_say(why, err, "no answer from %s", tried_address);
+    return err ? say_errno(why, tried_address, number) : 0;
 }

@@ -317,6 +317,18 @@ static int check_data(struct server *server)
     return 0; /* opening reports any other error */
 }
 
+/* Names the limit of the address space, if there is one, as the reason for a lack of memory: the
+ * tables of an engine take little memory at first, but much address space. */
+static void blame_limit(struct bel_engine_why *why)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    (void)snprintf(why->text, sizeof why->text,
+                   "out of memory: the address space is limited to %llu MiB; remove the limit: "
+                   "ulimit -v unlimited",
+                   (unsigned long long)limit.rlim_cur >> 20);
+}
+
 static int open_engine(struct server *server)
 {
     const struct bel_config *config = server->options.config;
@@ -345,6 +357,7 @@ static int open_engine(struct server *server)
     bel__server_clock_read_closely(&server->clock);
     options.now = server->clock.now;
     int err = bel_engine_open(&options, &server->engine, &why);
+    if (err == BEL_ENOMEM) blame_limit(&why);
     if (err) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data directory",
                 BEL_LOG_TEXT("data", config->data),

@@ -8,6 +8,12 @@ json the_clock_as_json 'j == {"now_ms": 1893484800000}' "$belfry" clock --json
 # --- ping, info ---
 is ping_is_answered PONG "$belfry" ping
 is ping_as_json '"PONG"' "$belfry" ping --json
+exits the_default_port_is_named 7 'cannot reach 127.0.0.2:7878' "$belfry" ping --server 127.0.0.2
+# A sanitized program does not even start with such a limit.
+if (ulimit -v 200000 && "$belfry" version) >/dev/null 2>&1; then
+    exits an_address_space_that_is_limited 1 'ulimit -v' \
+        bash -c "ulimit -v 200000; '$belfry' serve --data small --resp 127.0.0.1:0 --http none"
+fi
 exits ping_without_a_server 7 'cannot reach' "$belfry" ping --server 127.0.0.1:1 --wait 30ms
 like info_has_sections '# Server*belfry_version:*# Store*' "$belfry" info
 json info_as_json 'j["store"] == "memory"' "$belfry" info store --json
@@ -240,6 +246,10 @@ exits a_recurrence_for_cron 2 "did you mean --rrule 'FREQ=DAILY'?" "$belfry" sch
 exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 1893484800000
 exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
+exits a_verb_of_other_servers 2 'send SIGTERM' "$belfry" stop
+exits a_verb_that_starts 2 'belfry serve' "$belfry" start
+exits a_verb_for_logs 2 'journalctl' "$belfry" logs
+exits a_verb_that_follows 2 'belfry top' "$belfry" tail
 exits a_mistyped_verb 2 "did you mean 'schedule'" "$belfry" scedule
 exits a_verb_that_is_none 2 'belfry help lists' "$belfry" frobnicate
 exits a_mistyped_option 2 'did you mean --in?' "$belfry" schedule mail x --inn 5m
