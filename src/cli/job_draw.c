@@ -110,7 +110,7 @@ void bel__job_print_work(const struct cli_job *job)
     if (job->ran_ms_p50 > 0) {
         print_quantiles(" waited", job->waited_ms_p50, job->waited_ms_p99);
         print_quantiles(", ran", job->ran_ms_p50, job->ran_ms_p99);
-        printf(", %lld done in the last minute", (long long)job->completions_per_minute);
+        printf(", about %lld done in the last minute", (long long)job->completions_per_minute);
     }
     if (job->failures > 0 || job->crashes > 0) {
         printf("%s %lld failure%s, %lld crash%s", job->ran_ms_p50 > 0 ? "," : "",
