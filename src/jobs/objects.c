@@ -7,6 +7,7 @@
 #include "belfry/instant.h"
 #include "belfry/plan.h"
 #include "core/parse.h"
+#include "plan/zone_meant.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -221,6 +222,18 @@ static int take_limits(const struct bel_job_values *values, const struct bel_job
     return err == BEL_EINVAL ? bel__job_fault_at(fault, err, "%s", name_of(place)) : err;
 }
 
+/* Refuses the name of a zone, and names the one that is meant. */
+static int refuse_zone(struct bel_zones *zones, struct bel_view name, struct bel_job_fault *fault)
+{
+    char meant[BEL_ZONE_NAME_MAX + 1];
+    if (zones == NULL || !bel__zone_meant(zones, name.data, name.bytes, meant)) {
+        return refuse(fault, "tz", "not the name of a time zone, e.g. Europe/Berlin");
+    }
+    (void)bel__job_fault_at(fault, 0, "tz");
+    return bel__job_fault(fault, BEL_EINVAL, "not the name of a time zone: did you mean %.48s?",
+                          meant);
+}
+
 /* Checks the rule by making a plan of it. */
 static int check_plan(const struct bel_job_graph *graph, const struct bel_job_context *context,
                       size_t rule, struct bel_job_fault *fault)
@@ -242,7 +255,7 @@ static int check_plan(const struct bel_job_graph *graph, const struct bel_job_co
                                          : bel_zones_find(context->zones, plan->zone.data,
                                                           plan->zone.bytes, &options.zone);
         if (err == BEL_ENOMEM) return err;
-        if (err) return refuse(fault, "tz", "not the name of a time zone, e.g. Europe/Berlin");
+        if (err) return refuse_zone(context->zones, plan->zone, fault);
     }
     int err = bel_plan_create(plan->rule.data, plan->rule.bytes, &options, &made, &why);
     if (err == BEL_ENOMEM) return err;

@@ -22,6 +22,7 @@
 #include "plan/civil.h"
 #include "plan/text.h"
 #include "plan/writer.h"
+#include "plan/zone_meant.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -305,7 +306,12 @@ static int find_zone(const struct reader *reader, const struct parts *parts,
         return bel__text_refuse(why, parts->zone_at, "no zone: zone names are not available here");
     }
     int err = bel_zones_find(options->zones, name, parts->zone_bytes, out);
+    char meant[BEL_ZONE_NAME_MAX + 1];
     if (err != BEL_EINVAL) return err;
+    if (bel__zone_meant(options->zones, name, parts->zone_bytes, meant)) {
+        return bel__text_refuse(why, parts->zone_at, "a known time zone: did you mean %.48s?",
+                                meant);
+    }
     return bel__text_refuse(why, parts->zone_at, "a known time zone, such as Europe/Berlin");
 }
 

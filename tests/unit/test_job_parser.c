@@ -231,6 +231,8 @@ static void a_rule_makes_a_recurring_job(void)
             "cron: give one of every, cron, rrule");
     refuses(BEL_EINVAL, "{\"tz\":\"UTC\",\"tasks\":[]}", "tz: needs every, cron or rrule");
     refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"Berlin\",\"tasks\":[]}",
+            "tz: not the name of a time zone: did you mean Europe/Berlin?");
+    refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"Mars/Olympus\",\"tasks\":[]}",
             "tz: not the name of a time zone, e.g. Europe/Berlin");
     refuses(BEL_EINVAL, "{\"then\":[{\"job\":{\"every\":\"1m\",\"tasks\":[]}}],\"tasks\":[]}",
             "then[0].job.every: a job of then cannot recur");

@@ -8,6 +8,7 @@
 #include "engine/state/plan_rule.h"
 
 #include "engine/state/state.h"
+#include "plan/zone_meant.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -32,9 +33,13 @@ int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct
         err = bel_zones_find(engine->zones, name.data, name.bytes, out);
     }
     if (err == 0 || err == BEL_ENOMEM) return err;
+    char meant[BEL_ZONE_NAME_MAX + 1];
+    bool is_meant = why != NULL && engine->zones != NULL &&
+                    bel__zone_meant(engine->zones, name.data, name.bytes, meant);
     if (why != NULL) {
-        (void)snprintf(why->expected, sizeof why->expected,
-                       "the name of a time zone, e.g. Europe/Berlin");
+        (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone%s%.48s%s",
+                       is_meant ? ": did you mean " : ", e.g. ", is_meant ? meant : "Europe/Berlin",
+                       is_meant ? "?" : "");
     }
     return BEL_EINVAL; /* a damaged zone file does not make the engine corrupt */
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_PLAN_ZONE_MEANT_H
+#define BEL_PLAN_ZONE_MEANT_H
+
+/*
+ * zone_meant - finds the zone that a wrong name means: Berlin and europe/berlin are Europe/Berlin,
+ * "new york" is America/New_York. Tries a dozen names, so a server can afford it for each error.
+ */
+
+#include "belfry/zone.h"
+
+/* Writes the name of the zone that is meant to `out`. Returns false if none is found. */
+bool bel__zone_meant(struct bel_zones *zones, const char *name, size_t bytes,
+                     char out[BEL_ZONE_NAME_MAX + 1]);
+
+#endif
