@@ -35,6 +35,7 @@ struct seen_job {
     struct bel_job_graph *graph; /* NULL: nothing is certain */
     char *text;
     unsigned pending; /* submissions without an answer */
+    uint64_t asked;   /* number of the first order that was asked after the answer */
     bool is_cancelled, is_paused;
     struct seen_task tasks[DRAW_TASKS_MAX + 1];
 };
@@ -183,6 +184,7 @@ static void told_hold(struct foreman *foreman, const struct order *order)
     const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
     struct seen_job *job = find(foreman, command->job_target.id);
     if (job == NULL || job->graph == NULL) return;
+    if (order->number < job->asked) return; /* it may have been for the job before */
     for (size_t i = 0; i < foreman->world->asked.count; i++) {
         const struct order *other = foreman->world->asked.items[i];
         if (other->requests[ENGINE_SIDE].command.verb == BEL_VERB_JOB_RESUME) return;
@@ -206,6 +208,7 @@ void foreman_told(struct foreman *foreman, const struct order *order)
         if (job == NULL) return;
         job->pending--;
         if (reply->err == 0 && job->pending == 0) learn(job, command->job_submit.text);
+        job->asked = foreman->world->orders.count;
         return;
     case BEL_VERB_ACK:
         if (reply->err == 0 && reply->count == command->ack.tokens_count) {
