@@ -147,8 +147,7 @@ void bel__store_checkpoint_work(struct bel_store *store)
     (void)settle(store);
     if (store->freeze != BEL_FREEZE_NONE) renew(store);
     bel__store_backup_on(store);
-    if (store->log == NULL && !store->active->is_whole &&
-        bel__delta_bytes(store->active) > store->delta_bytes_max) {
+    if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }
     if (store->is_disk_low && (bel__delta_count(store->active) >= LOW_DISK_ROWS ||

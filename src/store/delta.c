@@ -24,8 +24,9 @@
  * the tombstone may hide a row below, which would reappear if put and delete cancelled out.
  *
  * A whole delta is never cleared while it is used, so its entries are allocated and freed one by
- * one. The blocks are then a reserve: an entry lies in a block only if the allocator had no memory
- * for it, so that a reserved put cannot fail.
+ * one. Some free entries of each small size are kept for reuse, as many as a usual batch takes: an
+ * allocator keeps fewer at hand. The blocks are then a reserve: an entry lies in a block only if
+ * the allocator had no memory for it, so that a reserved put cannot fail.
  */
 #include "store/delta.h"
 
@@ -42,6 +43,7 @@ enum {
     TREE_ROW_BYTES = 64, /* of a row in a tree, without its value: key, checksum, node */
     EXPECTED_KEYS = 8,   /* how many keys ahead an entry is prefetched */
     FORMER_KEPT = 4096,  /* a larger array of former entries is freed when it is empty */
+    SPARES_KEPT = 256,   /* of a size */
     LINE_BYTES = 64,
     FILTER_BITS = 19,             /* of the number of bits: 64 KiB */
     FILTER_MISSES_MIN = 256,      /* lookups in vain that make it */
@@ -61,6 +63,7 @@ struct bel_delta_block {
 };
 
 static_assert(sizeof(struct bel_delta_entry) == ALIGNMENT, "entries lie side by side");
+static_assert(sizeof(struct bel_delta_entry) >= sizeof(void *), "a spare entry holds a link");
 static_assert((BEL_DELTA_GONE | BEL_DELTA_NEW | BEL_DELTA_ALONE) < ALIGNMENT,
               "flags fit beside an address");
 
@@ -165,19 +168,52 @@ static struct bel_delta_entry *entry_of(uint64_t row)
     return (struct bel_delta_entry *)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-static void free_alone(struct bel_delta *delta, struct bel_delta_entry *entry)
+static void free_alone(struct bel_delta *delta, void *entry, size_t bytes)
 {
-    size_t bytes = rounded_up(sizeof *entry + entry->bytes);
-    assert((entry->flags & BEL_DELTA_ALONE) != 0 && delta->alone_bytes >= bytes);
+    assert(delta->alone_bytes >= bytes);
     delta->alone_bytes -= bytes;
     bel__memory_shrink(bytes);
     free(entry);
 }
 
+/* Gives back an entry that was allocated alone. */
+static void give_alone(struct bel_delta *delta, struct bel_delta_entry *entry)
+{
+    size_t bytes = rounded_up(sizeof *entry + entry->bytes), size = bytes / ALIGNMENT;
+    assert((entry->flags & BEL_DELTA_ALONE) != 0);
+    if (size >= BEL_DELTA_SPARES || delta->spares[size].count == SPARES_KEPT) {
+        free_alone(delta, entry, bytes);
+        return;
+    }
+    struct bel_delta_spare *spare = &delta->spares[size];
+    memcpy(entry, &spare->first, sizeof spare->first);
+    spare->first = entry;
+    spare->count++;
+}
+
+static void *take_spare(struct bel_delta_spare *spare)
+{
+    void *entry = spare->first;
+    assert(spare->count > 0);
+    memcpy(&spare->first, entry, sizeof spare->first);
+    spare->count--;
+    return entry;
+}
+
+static void free_spares(struct bel_delta *delta)
+{
+    for (size_t size = 0; size < BEL_DELTA_SPARES; size++) {
+        struct bel_delta_spare *spare = &delta->spares[size];
+        while (spare->count > 0) {
+            free_alone(delta, take_spare(spare), size * ALIGNMENT);
+        }
+    }
+}
+
 void bel__delta_settle(struct bel_delta *delta)
 {
     for (size_t i = 0; i < delta->former_count; i++) {
-        free_alone(delta, delta->former[i]);
+        give_alone(delta, delta->former[i]);
     }
     delta->former_count = 0;
     if (delta->former_max <= FORMER_KEPT) return;
@@ -194,9 +230,10 @@ static void free_all_alone(struct bel_delta *delta)
     bel__delta_settle(delta);
     bool has_more = bel__sorted_seek(&delta->rows, &zero, &place);
     while (has_more) {
-        if ((place.value & BEL_DELTA_ALONE) != 0) free_alone(delta, entry_of(place.value));
+        if ((place.value & BEL_DELTA_ALONE) != 0) give_alone(delta, entry_of(place.value));
         has_more = bel__sorted_next(&delta->rows, &place);
     }
+    free_spares(delta);
     assert(delta->alone_bytes == 0);
     free(delta->former);
     delta->former = NULL;
@@ -282,6 +319,10 @@ int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
 /* Allocates an entry alone, if there is memory. */
 static struct bel_delta_entry *take_alone(struct bel_delta *delta, size_t bytes)
 {
+    size_t size = bytes / ALIGNMENT;
+    if (size < BEL_DELTA_SPARES && delta->spares[size].count > 0) {
+        return take_spare(&delta->spares[size]);
+    }
     struct bel_delta_entry *entry = malloc(bytes);
     if (entry == NULL) return NULL;
     bel__memory_grow(bytes);

@@ -46,6 +46,16 @@ struct bel_delta_entry {
 
 struct bel_delta_block; /* private */
 
+/* Free entries of one size, for reuse. Private. */
+struct bel_delta_spare {
+    void *first; /* linked through their first words */
+    size_t count;
+};
+
+enum {
+    BEL_DELTA_SPARES = 65, /* sizes up to 512 bytes, in steps of 8 */
+};
+
 /* A delta. The fields are private. */
 struct bel_delta {
     struct bel_sorted rows; /* from keys to addresses of entries, with their flags */
@@ -58,9 +68,10 @@ struct bel_delta {
     uint64_t misses;              /* lookups of keys without an entry, as far as they are told */
 
     bool is_whole;                   /* there are no layers below */
-    size_t alone_bytes;              /* of a whole delta: entries allocated alone */
+    size_t alone_bytes;              /* of a whole delta: entries allocated alone, spare ones too */
     struct bel_delta_entry **former; /* of a whole delta: entries without a key, to be freed */
     size_t former_count, former_max;
+    struct bel_delta_spare spares[BEL_DELTA_SPARES]; /* of a whole delta */
 };
 
 /* A position in an iteration. `key` and `entry` are public. */

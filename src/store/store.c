@@ -112,7 +112,10 @@ uint64_t bel__store_commit(struct bel_store *store)
     assert(!store->has_rows);
     store->changes++; /* invalidates cursors */
     store->rows_left = store->bytes_left = 0;
-    if (store->active->is_whole) bel__delta_settle(store->active);
+    if (store->active->is_whole) { /* in memory: no checkpoint */
+        bel__delta_settle(store->active);
+        return store->batch;
+    }
     bel__store_checkpoint_work(store);
     bel__store_pace(store);
     return store->batch;
