@@ -173,8 +173,8 @@ static void a_turn_writes_few_bytes_of_a_large_job(void)
 
 /* --- topics --- */
 
-/* To reserve memory for the wakes of a topic visits all memory of the wheels. So it is done for some
- * topics at once: a turn may make hundreds of topics. */
+/* To reserve memory for the wakes of a topic visits all memory of the wheels. So it is done for
+ * some topics at once: a turn may make hundreds of topics. */
 static void new_topics_reserve_memory_rarely(void)
 {
     struct rig rig = {.segment_bytes = SEGMENT_BYTES};

@@ -5,7 +5,7 @@
  * not been read, for its first timer to expire on this lane, and, in the wheel of the wall lane,
  * for its sweep. The user word of an entry is the topic's number and, in the lowest bits, the kind.
  *
- * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added. Reserving
+ * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added. That
  * visits every page of the wheels, so it is done for some topics at once.
  */
 #include "engine/state/wakes.h"
