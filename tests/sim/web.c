@@ -178,11 +178,18 @@ static bool take_places(struct writing *writing)
     return writing->at == writing->count || next_option(writing) != NULL;
 }
 
+/* Returns whether HTTP does without an option: it always gives the reason of EXPLAIN. */
+static bool is_implied(const struct writing *writing, const struct bel_argument *option)
+{
+    return strcmp(writing->entry->name, "EXPLAIN") == 0 && strcmp(option->name, "REASON") == 0;
+}
+
 static void take_options(struct writing *writing)
 {
     const struct bel_argument *option;
     while ((option = next_option(writing)) != NULL) {
         writing->at++;
+        if (is_implied(writing, option)) continue;
         if (option->type == BEL_ARGUMENT_FLAG) {
             set(writing->fields, option->name, json_true());
         } else if (option->type == BEL_ARGUMENT_PAIR) {
