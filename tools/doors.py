@@ -25,7 +25,8 @@ DOORS = {
     "store_io/system.c": r".*",          # files
     "store_io/view.c": r"f?stat(64)?",   # files, read only
     "store_tree/lmdb.c": r".*",          # LMDB
-    "store_tree/pages.c": r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap", # LMDB's file
+    "store_tree/pages.c": # the folder and the file of LMDB
+        r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap|(fdopen|close)dir|readdir(64)?",
     "store_tree/prefetch.c": THREAD + r"|pread(64)?|posix_fadvise(64)?",
     "store_log/syncer.c": THREAD,
     "store_log/writer.c": THREAD,
