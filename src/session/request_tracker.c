@@ -97,8 +97,11 @@ static bool must_wait(const struct bel_caller *caller, const struct bel_request 
     return is_held_back(caller->tracker, request);
 }
 
+/* Holds back a request. It counts as submitted: only the turn that follows tells when the hold
+ * ends, because the turn before did not know of the request. */
 static void keep(struct bel_caller *caller, struct bel_request *request)
 {
+    caller->tracker->fresh++;
     if (!bel__caller_is_held(caller)) {
         bel__list_append(&caller->tracker->held, &caller->holds);
     }

@@ -74,7 +74,7 @@ struct bel_request_tracker {
     struct bel_next next;  /* of the last turn */
     struct bel_now now;    /* of the last turn */
     uint64_t under_way;    /* requests without a reply; read only, as are the following fields */
-    uint64_t fresh;        /* requests submitted since the last turn */
+    uint64_t fresh;        /* requests submitted since the last turn; not 0: a turn is needed */
     int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it */
     bool has_holds;        /* private: requests are held back, or may have to be */
     bool is_draining;

@@ -402,7 +402,7 @@ static void only_the_caller_who_adds_waits(void)
     CHECK(bel__caller_is_held(&one) && !bel__caller_is_held(&other));
     bel_backend_submit(&other.backend, &ack);
     bel_backend_submit(&other.backend, &read);
-    CHECK_EQ(tracker.fresh, 2);
+    CHECK_EQ(tracker.fresh, 4);
     CHECK_EQ(tracker.under_way, 4);
     struct bel_next next = turn();
     CHECK(got_count == 2 && got[0] == &ack && got[1] == &read);
@@ -418,6 +418,25 @@ static void only_the_caller_who_adds_waits(void)
     answer_all();
     CHECK_EQ(done_count, 4);
     CHECK_EQ(tracker.under_way, 0);
+    teardown();
+}
+
+/* The turn before did not know that somebody would wait: without another turn nobody would wake
+ * when the hold ends. */
+static void a_request_that_is_held_back_needs_a_turn(void)
+{
+    struct bel_request add = of_verb(BEL_VERB_SCHEDULE);
+    setup_holding();
+    CHECK_EQ(turn().wait.ns, BEL_NEVER);
+    submit(&add);
+    CHECK(tracker.fresh > 0);
+    CHECK_EQ(turn().wait.ns, holds.add.ns);
+    CHECK_EQ(tracker.fresh, 0);
+    server_clock.now.real.ns = holds.add.ns;
+    holds.add.ns = 0;
+    (void)turn();
+    CHECK_EQ(got_count, 1);
+    answer_all();
     teardown();
 }
 
@@ -494,6 +513,7 @@ int main(void)
     RUN(meters_have_bounds);
     RUN(virtual_time_goes_through_what_is_due);
     RUN(only_the_caller_who_adds_waits);
+    RUN(a_request_that_is_held_back_needs_a_turn);
     RUN(requests_without_an_order_pass);
     RUN(a_hold_may_end_early);
     RUN(who_is_held_back_can_leave);
