@@ -300,11 +300,11 @@ static void finish_turn(struct world *world)
     struct order *left;
     for (int i = 0; world->judge != NULL && (left = find_left(world)) != NULL; i++) {
         left->is_sliced = true;
-        if (run_is_down(world)) return;
-        if (is_overtaken(world, left)) {
+        if (is_overtaken(world, left)) { /* also if those were the last that it told */
             dismiss_judge(world, "overtaken");
             return;
         }
+        if (run_is_down(world)) return;
         if (i == SLICES_MAX) {
             world_fail(world, "slices", "#%" PRIu64 " %s is not answered in %d turns", left->number,
                        bel_verb_name(left->requests[ENGINE_SIDE].command.verb), i);
