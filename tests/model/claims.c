@@ -183,6 +183,35 @@ static bool is_first_of_equals(const struct model *model, const struct timer *a,
     return comes_before(model, a, b);
 }
 
+/* Returns whether a head of another share, with an equal score, comes before a timer. */
+static bool has_rival(struct model *model, const struct timer *head, const struct timer *closed)
+{
+    double its = score(model, head);
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (timer->topic != head->topic || same_share(timer, head)) continue;
+        if (!is_head(model, timer) || score(model, timer) > its) continue;
+        if (is_first_of_equals(model, timer, closed)) return true;
+    }
+    return false;
+}
+
+/* Returns whether an engine may deliver another timer than the best head. The tasks of a job are in
+ * the order of their scores: until a claim has met a task whose resource is closed, its due time
+ * may stand for the job among equal shares, although a task after it is due earlier. */
+static bool is_unclear(struct model *model, const struct timer *best)
+{
+    if (best->job == NULL) return false;
+    for (size_t i = 0; i < best->job->tasks_count; i++) {
+        const struct timer *task = best->job->tasks[i];
+        if (task->topic != best->topic || task->state != BEL_READY) continue;
+        if (!is_ahead(model, task, best)) continue;
+        if (model_task_score(task) < model_task_score(best)) continue;
+        if (has_rival(model, best, task)) return true;
+    }
+    return false;
+}
+
 /* Returns the timer that a topic delivers next, or NULL. */
 static struct timer *pick(struct model *model, struct bel_view name)
 {
@@ -202,6 +231,7 @@ static struct timer *pick(struct model *model, struct bel_view name)
             lowest = its;
         }
     }
+    if (best != NULL && is_unclear(model, best)) model->is_unclear = true;
     return best;
 }
 

@@ -208,6 +208,8 @@ struct model {
 
     uint64_t sequence, tokens, served, numbers; /* given so far */
     int pressure[BEL_PRESSURE_CAUSES];          /* levels by cause */
+    bool is_unclear; /* a claim got what an engine, which meets closed resources late, may not give
+                        it yet */
 };
 
 /* memory.c: aborts if there is no memory. */

@@ -198,7 +198,7 @@ static void live_again(struct judge *judge, size_t count)
     judge->is_replaying = false;
 }
 
-void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
+bool judge_turn(struct judge *judge, const struct list_of_orders *submitted)
 {
     struct event *event = add_event(judge, EVENT_TURN);
     event->has_sample = judge->has_sample;
@@ -208,6 +208,7 @@ void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
         list_add(&event->given, submitted->items[i]);
     }
     live(judge, event);
+    return !judge->model->is_unclear;
 }
 
 static void say_model(const struct list_of_orders *looks)

@@ -368,11 +368,9 @@ static void turn_with(struct world *world, const struct list_of_orders *orders, 
     note_refusals(world);
     if (world->is_short) dismiss_judge(world, "short");
     take_begun(world, &begun);
-    if (world->judge != NULL) {
-        bool is_late = has_feature(world, FEATURE_LATE_SYNC);
-        judge_turn(world->judge, &begun);
-        (void)judge_compare(world->judge, !is_late && !run_is_down(world));
-    }
+    bool is_late = has_feature(world, FEATURE_LATE_SYNC);
+    if (world->judge != NULL && !judge_turn(world->judge, &begun)) dismiss_judge(world, "unclear");
+    if (world->judge != NULL) (void)judge_compare(world->judge, !is_late && !run_is_down(world));
     free(begun.items);
     tap_name_for_book(world); /* what was taken back in this turn may be given to others in it */
     take_answers(world);

@@ -327,8 +327,9 @@ const char *topic_name(size_t index);
 
 struct judge *judge_create(struct world *world);
 void judge_destroy(struct judge *judge);
-/* What the engine's turn was told, for the model to do the same. */
-void judge_turn(struct judge *judge, const struct list_of_orders *submitted);
+/* What the engine's turn was told, for the model to do the same. Returns false if what it then does
+ * need not be what the engine did. */
+bool judge_turn(struct judge *judge, const struct list_of_orders *submitted);
 /* Compares what has been told in this turn. False if something differs. */
 bool judge_compare(struct judge *judge, bool is_all);
 /* Prints what the model has, for people. */
