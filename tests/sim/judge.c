@@ -42,6 +42,7 @@ struct event {
     uint64_t batch;              /* the last one of the engine, then */
     struct list_of_orders given; /* of a turn */
     uint64_t refused;            /* of those, by place: the engine had no room */
+    bool is_in_parts;            /* the engine took several turns for what was due */
     bool has_sample;             /* before the turn: */
     struct bel_pressure_sample sample;
 };
@@ -203,6 +204,7 @@ bool judge_turn(struct judge *judge, const struct list_of_orders *submitted)
     struct event *event = add_event(judge, EVENT_TURN);
     event->has_sample = judge->has_sample;
     event->sample = judge->sample;
+    event->is_in_parts = judge->world->has_caught_up;
     judge->has_sample = false;
     for (size_t i = 0; i < submitted->count; i++) {
         list_add(&event->given, submitted->items[i]);
@@ -525,13 +527,14 @@ void judge_cut(struct judge *judge)
 }
 
 /* Whether the engine may have done a part of a turn, because an order took several of its own: that
- * order in part, or those that it has begun since. */
+ * order in part, or those that it has begun since; or because what was due did. */
 static bool has_part(const struct judge *judge)
 {
     bool is_lazy = has_feature(judge->world, FEATURE_LAZY); /* answers may be lost */
     for (size_t i = judge->answered > 0 ? judge->answered - 1 : 0; i < judge->count; i++) {
         const struct list_of_orders *given = &judge->events[i].given;
         bool is_sliced = false, is_sure = !is_lazy;
+        if (judge->events[i].is_in_parts && i >= judge->answered) return true;
         for (size_t j = 0; j < given->count; j++) {
             const struct order *order = given->items[j];
             if (!order->is_told || order->is_over) is_sure = false;

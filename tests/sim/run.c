@@ -185,6 +185,7 @@ static void ask_pages(struct world *world)
 static void begin_turn(struct world *world)
 {
     world->told.count = 0;
+    world->has_caught_up = false;
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
 }
 
@@ -322,6 +323,7 @@ static void catch_up(struct world *world)
     for (int i = 0; is_alone && world->judge != NULL && world->is_short && i < CATCH_UP_MAX; i++) {
         if (run_is_down(world) || watch_is_wait_over(world) || find_left(world) != NULL) return;
         world->is_short = false;
+        world->has_caught_up = true;
         engine_turn(world);
         if (run_is_down(world)) world->is_short = true; /* it may have done a part */
     }

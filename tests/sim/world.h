@@ -245,6 +245,7 @@ struct world {
     bool is_tight;       /* the last turn may have had no room to add */
     struct bel_now calm; /* when that was done last */
     bool is_short;       /* a turn was not enough for what was due in it */
+    bool has_caught_up;  /* this turn took several of the engine, for what was due */
     uint64_t hash;
 
     bool has_failed;
