@@ -89,12 +89,12 @@ static void open_jobs(struct world *world)
     free(orders.items);
 }
 
-/* Every job has ended. */
-static void check_jobs(struct world *world)
+/* Returns whether every job has ended. If one has not, that is wrong the last time. */
+static bool check_jobs(struct world *world, bool is_last)
 {
     struct list_of_orders orders = {0};
     struct bel_command command = {.verb = BEL_VERB_JOB_LIST};
-    if (!has_feature(world, FEATURE_JOBS)) return;
+    if (!has_feature(world, FEATURE_JOBS)) return true;
     command.job_list.count = BEL_LIST_COUNT_MAX;
     add_command(world, &orders, &command);
     run_orders(world, &orders);
@@ -103,13 +103,15 @@ static void check_jobs(struct world *world)
     }
     const struct heard *heard = orders.items[0]->heard[ENGINE_SIDE];
     free(orders.items);
-    if (world->has_failed || heard == NULL || heard->reply.err != 0) return;
+    if (world->has_failed || heard == NULL || heard->reply.err != 0) return true;
     for (size_t i = 0; i < heard->reply.jobs.count; i++) {
         const struct bel_job *job = &heard->reply.jobs.items[i];
         if (job->has_finished) continue;
+        if (!is_last) return false;
         world_fail(world, "stuck", "job %.*s is %s, and has nothing left to do", (int)job->id.bytes,
                    (const char *)job->id.data, bel_job_state_name(job->state));
     }
+    return true;
 }
 
 /* No topic is paused, capped or short-lived any more, and no resource is limited. */
@@ -210,12 +212,11 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
     return has;
 }
 
-void drain(struct world *world)
+/* Takes turns until nothing is left to be delivered. */
+static void drain_rounds(struct world *world)
 {
     struct list_of_orders cancels = {0}, none = {0};
     int ends = 0; /* after the first, jobs may follow others */
-    open_topics(world);
-    open_jobs(world);
     (void)has_more(world, &cancels);
     if (cancels.count > 0) run_orders(world, &cancels);
     for (int i = 0; i < DRAIN_ROUNDS_MAX && !world->has_failed; i++) {
@@ -235,8 +236,17 @@ void drain(struct world *world)
     if (!world->has_failed && has_more(world, &cancels)) {
         world_fail(world, "stuck", "there is something left that nobody is given");
     }
-    if (!world->has_failed) check_jobs(world);
     free(cancels.items);
+}
+
+void drain(struct world *world)
+{
+    open_topics(world);
+    open_jobs(world);
+    drain_rounds(world);
+    if (world->has_failed || check_jobs(world, false)) return;
+    drain_rounds(world); /* a job that follows another one began with the last turns */
+    if (!world->has_failed) (void)check_jobs(world, true);
 }
 
 /* Short lives, so that a lot happens; and little to be made up for after a long time. */
