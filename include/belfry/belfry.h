@@ -36,6 +36,7 @@
 #include "belfry/stats.h"
 #include "belfry/text.h"
 #include "belfry/timer.h"
+#include "belfry/value.h"
 #include "belfry/version.h"
 #include "belfry/view.h"
 #include "belfry/wheel.h"

@@ -15,10 +15,10 @@
  */
 #include "client/client.h"
 
-#include "client/reader.h"
 #include "core/buffer.h"
 #include "core/parse.h"
 #include "core/view.h"
+#include "resp/reader.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * pieces, it must give the same replies and the same end, and their texts must lie inside the
  * input.
  */
-#include "client/reader.h"
+#include "resp/reader.h"
 
 #include <assert.h>
 #include <stdlib.h>

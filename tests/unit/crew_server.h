@@ -8,8 +8,8 @@
  * commands that it expects; an alarm ends a case that waits too long.
  */
 
-#include "client/reader.h"
 #include "core/view.h"
+#include "resp/reader.h"
 
 #include "../check.h"
 

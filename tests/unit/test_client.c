@@ -6,7 +6,7 @@
  */
 #include "belfry/client.h"
 
-#include "client/reader.h"
+#include "resp/reader.h"
 
 #include "../check.h"
 

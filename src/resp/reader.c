@@ -17,7 +17,7 @@
  *
  * Streamed strings and lists ($? and *?) fail with BEL_EINVAL: no server sends them unasked.
  */
-#include "client/reader.h"
+#include "resp/reader.h"
 
 #include "core/parse.h"
 

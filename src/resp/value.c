@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Accessors of reply values. */
-#include "belfry/client.h"
+#include "belfry/value.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_CLIENT_READER_H
-#define BEL_CLIENT_READER_H
+#ifndef BEL_RESP_READER_H
+#define BEL_RESP_READER_H
 
 /*
  * reader - an incremental parser of RESP2 and RESP3 replies.
@@ -14,7 +14,8 @@
  * scan continues where the last one ended.
  */
 
-#include "belfry/client.h"
+#include "belfry/error.h"
+#include "belfry/value.h"
 
 enum {
     BEL_READER_DEPTH_MAX = 8,         /* nesting of lists; the server's replies have up to 5 */
