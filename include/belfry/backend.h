@@ -368,11 +368,13 @@ enum bel_effect {
     BEL_EFFECT_ADD,    /* adds timers: SCHEDULE, REVIVE, JOB SUBMIT */
 };
 
-/* A backend. To implement one, make this the first member and set all three functions. */
+/* A backend. To implement one, make this the first member and set the first three functions. A
+ * backend that waits for other processes also sets `descriptor`. */
 struct bel_backend {
     void (*submit)(struct bel_backend *backend, struct bel_request *request);
     bool (*withdraw)(struct bel_backend *backend, struct bel_request *request);
     struct bel_next (*turn)(struct bel_backend *backend, struct bel_now now);
+    int (*descriptor)(const struct bel_backend *backend); /* NULL: there is none */
 };
 
 /* Submits a request. The backend owns the request until it calls `done`. */
@@ -387,6 +389,10 @@ bool bel_backend_withdraw(struct bel_backend *backend, struct bel_request *reque
  * needed. */
 struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now);
 
+/* Returns a descriptor, for poll(), that is readable when a turn is needed because something has
+ * arrived from another process; or -1: only time and requests need turns. It stays the same. */
+int bel_backend_descriptor(const struct bel_backend *backend);
+
 /* Reads each time of a clock once. */
 struct bel_now bel_clock_now(const struct bel_clock *clock);
 
@@ -394,8 +400,9 @@ struct bel_now bel_clock_now(const struct bel_clock *clock);
  * For a program without an event loop: submits a request and takes turns until it is done. `done`
  * is called as usual, but may be NULL here, and must neither submit nor free the request. Other
  * submitted requests are processed in the same turns. Returns the error of the reply, or 0. This
- * function never sleeps: a claim that would have to wait is withdrawn without a call of `done`, and
- * the function returns BEL_EBUSY; the next turn tells how long to sleep. With a backend whose
+ * function sleeps only for replies of other processes, if the backend has a descriptor. A claim
+ * that would have to wait is withdrawn without a call of `done`, and the function returns
+ * BEL_EBUSY; the next turn tells how long to sleep. With a backend whose
  * replies leave in a later turn (BEL_ENGINE_SYNC_IN_THREAD), and while a backend holds back
  * requests, this function busy-waits.
  */

@@ -7,9 +7,15 @@
 #include "belfry/backend.h"
 
 #include "core/clock.h"
+#include "core/units.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <string.h>
+
+enum {
+    SLEEP_MS_MAX = 1000 /* of bel_backend_call(), which then takes a turn that is not needed */
+};
 
 static const char *const states[] = {
     [BEL_SCHEDULED] = "scheduled", [BEL_READY] = "ready",     [BEL_LEASED] = "leased",
@@ -175,6 +181,11 @@ struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now
     return backend->turn(backend, now);
 }
 
+int bel_backend_descriptor(const struct bel_backend *backend)
+{
+    return backend->descriptor != NULL ? backend->descriptor(backend) : -1;
+}
+
 struct bel_now bel_clock_now(const struct bel_clock *clock)
 {
     struct bel_now now = {.boot = bel_clock_boot(clock)}; /* first: see belfry/backend.h */
@@ -212,6 +223,16 @@ static bool may_wait(const struct bel_request *request)
     return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
 }
 
+/* Sleeps until the descriptor of a backend, if it has one, is readable; or the next turn is due. */
+static void await(const struct bel_backend *backend, struct bel_next next, struct bel_now now)
+{
+    struct pollfd poller = {.fd = bel_backend_descriptor(backend), .events = POLLIN};
+    if (poller.fd < 0 || next.due.ns <= now.boot.ns || next.wait.ns <= now.real.ns) return;
+    uint64_t due_ns = next.due.ns - now.boot.ns, wait_ns = next.wait.ns - now.real.ns;
+    uint64_t ms = (due_ns < wait_ns ? due_ns : wait_ns) / NS_PER_MS + 1;
+    (void)poll(&poller, 1, ms < SLEEP_MS_MAX ? (int)ms : SLEEP_MS_MAX);
+}
+
 int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
                      struct bel_request *request)
 {
@@ -223,8 +244,9 @@ int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
         struct bel_now now = bel_clock_now(clock);
         struct bel_next next = bel_backend_turn(backend, now);
         if (call.is_done) return call.err;
-        if (next.due.ns <= now.boot.ns || !may_wait(request)) continue;
-        if (bel_backend_withdraw(backend, request)) break;
+        bool is_due = next.due.ns <= now.boot.ns;
+        if (!is_due && may_wait(request) && bel_backend_withdraw(backend, request)) break;
+        await(backend, next, now);
     }
     put_back(request);
     return BEL_EBUSY;

@@ -5,7 +5,8 @@
  *
  *     take submitted requests -> turn -> done, for every reply of the turn
  *         ^                                 |
- *         '---- rung, or something due <----'
+ *         '---- rung, something due, or <---'
+ *               the backend's descriptor
  *
  * The queue is parked before the thread sleeps, so the first submit after that rings the alarm, and
  * the others need no system call. The alarm stays rung, so a ring may come at any time.
@@ -182,7 +183,8 @@ static void *run(void *arg)
         if ((closes || drains) && end_waits(driver)) continue;
         if (is_due(next, now)) continue;
         if (closes ? driver->under_way == 0 : !bel__queue_park(&driver->queue)) continue;
-        bel__alarm_wait(&driver->alarm, end_of_sleep(driver, next, now));
+        bel__alarm_wait_with(&driver->alarm, end_of_sleep(driver, next, now),
+                             bel_backend_descriptor(driver->backend));
     }
     return NULL;
 }

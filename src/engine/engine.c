@@ -516,7 +516,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     if (options->job_depth_max > BEL_JOB_THEN_DEPTH_MAX) return BEL_EINVAL;
     struct bel_engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL) return BEL_ENOMEM;
-    engine->backend = (struct bel_backend){submit, withdraw, turn};
+    engine->backend = (struct bel_backend){.submit = submit, .withdraw = withdraw, .turn = turn};
     engine->zones = options->zones;
     engine->payload_bytes_max = or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
     engine->job_limits = (struct bel_job_limits){.text_bytes_max = options->job_bytes_max,

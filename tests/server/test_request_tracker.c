@@ -364,7 +364,8 @@ static struct bel_next hold_some(struct bel_backend *backend, struct bel_now now
     return holds;
 }
 
-static struct bel_backend holding = {note_request, withdraw_none, hold_some};
+static struct bel_backend holding = {
+    .submit = note_request, .withdraw = withdraw_none, .turn = hold_some};
 
 static void setup_holding(void)
 {

@@ -143,7 +143,8 @@ static void open_spoken(struct subject *s)
 {
     struct speaker *speaker = calloc(1, sizeof *speaker);
     CHECK(speaker != NULL);
-    speaker->backend = (struct bel_backend){submit_spoken, withdraw_spoken, turn_spoken};
+    speaker->backend = (struct bel_backend){
+        .submit = submit_spoken, .withdraw = withdraw_spoken, .turn = turn_spoken};
     speaker->now = s->now;
     struct bel_engine_options options = {.now = s->now, .zones = s->zones};
     CHECK(bel_engine_open(&options, &speaker->engine, NULL) == 0);

@@ -285,7 +285,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 
 void tap_init(struct speakers *speakers)
 {
-    speakers->tap = (struct bel_backend){submit, withdraw, turn};
+    speakers->tap = (struct bel_backend){.submit = submit, .withdraw = withdraw, .turn = turn};
     speakers->is_dead = false;
 }
 

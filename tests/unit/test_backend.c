@@ -9,6 +9,8 @@
 #include "../check.h"
 
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define START ((struct bel_wall){INT64_C(1767225600000)})
 #define MS    UINT64_C(1000000)
@@ -158,6 +160,64 @@ static void what_others_have_submitted_is_done_along(void)
     close_engine();
 }
 
+/* --- a backend that waits for another process: its reply comes with an eventfd --- */
+
+struct remote {
+    struct bel_backend backend; /* first */
+    struct bel_request *request;
+    int fd;
+    int turns;
+};
+
+static void remote_submit(struct bel_backend *remote, struct bel_request *request)
+{
+    ((struct remote *)remote)->request = request;
+}
+
+static bool remote_withdraw(struct bel_backend *remote, struct bel_request *request)
+{
+    (void)remote;
+    (void)request;
+    return false;
+}
+
+static int remote_descriptor(const struct bel_backend *remote)
+{
+    return ((const struct remote *)remote)->fd;
+}
+
+static struct bel_next remote_turn(struct bel_backend *self, struct bel_now now)
+{
+    struct remote *remote = (struct remote *)self;
+    eventfd_t arrived;
+    (void)now;
+    remote->turns++;
+    if (remote->turns == 2) CHECK(eventfd_read(remote->fd, &arrived) == 0);
+    if (remote->turns == 2) remote->request->done(remote->request, &(struct bel_reply){0});
+    if (remote->turns == 1) CHECK(eventfd_write(remote->fd, 1) == 0);
+    return (struct bel_next){.due = {BEL_NEVER}, .wait = {BEL_NEVER}};
+}
+
+static void a_call_sleeps_until_the_descriptor_is_readable(void)
+{
+    struct remote remote = {.backend = {.submit = remote_submit,
+                                        .withdraw = remote_withdraw,
+                                        .turn = remote_turn,
+                                        .descriptor = remote_descriptor},
+                            .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    struct bel_request request = {.command = {.verb = BEL_VERB_TOPICS}};
+    CHECK(bel_backend_call(&remote.backend, bel_clock_system(), &request) == 0);
+    CHECK(remote.turns == 2);
+    (void)close(remote.fd);
+}
+
+static void an_engine_has_no_descriptor(void)
+{
+    open_engine();
+    CHECK(bel_backend_descriptor(backend) == -1);
+    close_engine();
+}
+
 int main(void)
 {
     RUN(a_moment_has_all_three_times);
@@ -166,5 +226,7 @@ int main(void)
     RUN(a_claim_that_would_have_to_wait_is_taken_back);
     RUN(a_call_takes_as_many_turns_as_are_needed);
     RUN(what_others_have_submitted_is_done_along);
+    RUN(a_call_sleeps_until_the_descriptor_is_readable);
+    RUN(an_engine_has_no_descriptor);
     return 0;
 }

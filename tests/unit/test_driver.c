@@ -378,7 +378,8 @@ static struct slow slow;
 static void start_slow(bool holds)
 {
     (void)alarm(PATIENCE_S);
-    slow = (struct slow){.backend = {slow_submit, slow_withdraw, slow_turn}};
+    slow = (struct slow){
+        .backend = {.submit = slow_submit, .withdraw = slow_withdraw, .turn = slow_turn}};
     atomic_store(&slow.holds, holds);
     driver = NULL;
     CHECK(bel_driver_start(&slow.backend, NULL, &driver) == 0);

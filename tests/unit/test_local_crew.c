@@ -98,7 +98,7 @@ static struct bel_next tap_turn(struct bel_backend *backend, struct bel_now now)
     return bel_backend_turn(bel_engine_backend(engine), now);
 }
 
-static struct bel_backend tap = {tap_submit, tap_withdraw, tap_turn};
+static struct bel_backend tap = {.submit = tap_submit, .withdraw = tap_withdraw, .turn = tap_turn};
 
 /* --- the crew --- */
 
