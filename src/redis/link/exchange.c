@@ -143,7 +143,7 @@ int bel__exchange_write(struct bel_exchange *exchange, struct bel_stream *stream
         struct iovec parts[BEL_STREAM_PARTS_MAX];
         size_t written, count = collect(&exchange->urgent, parts, 0);
         if (is_open) count = collect(&exchange->unsent, parts, count);
-        if (count == 0) return 0;
+        if (count == 0) return bel__stream_flush(stream, why);
         parts[0].iov_base = (uint8_t *)parts[0].iov_base + exchange->written;
         parts[0].iov_len -= exchange->written;
         int err = bel__stream_write(stream, parts, count, &written, why);

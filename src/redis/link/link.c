@@ -5,7 +5,7 @@
  *
  *     dial.c       from a name to a socket         lookup.c: names, in a thread
  *     greeting.c   the first commands
- *     exchange.c   calls and replies               stream.c: bytes
+ *     exchange.c   calls and replies               stream.c: bytes, tls.c: encrypted ones
  *
  * Each event of the poller is handled for the current state. An error of any part ends in fail(),
  * the only place where a connection is given up: the next address is tried, or the link waits.
@@ -100,6 +100,7 @@ static void free_link(struct bel_redis_link *link)
 int bel__redis_link_open(const struct bel_redis_link_options *options, struct bel_redis_link **out)
 {
     assert(options->poller != NULL && options->entropy != NULL);
+    assert(options->tls == NULL || options->host != NULL);
     struct bel_redis_link *link = calloc(1, sizeof *link);
     if (link == NULL) return BEL_ENOMEM;
     link->options = complete(options);
@@ -303,21 +304,55 @@ static void greet(struct bel_redis_link *link, struct bel_mono now)
     }
 }
 
-static void end_connecting(struct bel_redis_link *link, struct bel_mono now)
+static int watch_stream(struct bel_redis_link *link, uint32_t events, struct bel_why *why)
+{
+    int err = bel__poller_watch(&link->source, link->stream.fd, events);
+    return err ? bel__why_say(why, err, "cannot watch a socket") : 0;
+}
+
+static void begin_greeting(struct bel_redis_link *link, struct bel_mono now)
 {
     struct bel_why why = {{0}, NULL};
-    int err = bel__stream_connected(&link->stream, &why);
-    if (err == 0) {
-        err = bel__poller_watch(&link->source, link->stream.fd, EPOLLIN);
-        if (err) (void)bel__why_say(&why, err, "cannot watch a socket");
-    }
-    if (err) {
+    if (watch_stream(link, EPOLLIN, &why) != 0) {
         fail(link, why.text, now);
         return;
     }
     link->state = BEL_REDIS_LINK_GREETING;
     bel__greeting_reset(&link->greeting);
     greet(link, now);
+}
+
+static void shake_hands(struct bel_redis_link *link, struct bel_mono now)
+{
+    struct bel_why why = {{0}, NULL};
+    int err = bel__stream_handshake(&link->stream, &why);
+    if (err == 0) {
+        begin_greeting(link, now);
+        return;
+    }
+    if (err == BEL_EBUSY) {
+        bool wants_write = bel__stream_wants_write(&link->stream);
+        err = watch_stream(link, wants_write ? EPOLLOUT : EPOLLIN, &why);
+    }
+    if (err) fail(link, why.text, now);
+}
+
+static void end_connecting(struct bel_redis_link *link, struct bel_mono now)
+{
+    struct bel_why why = {{0}, NULL};
+    const struct bel_tls *tls = link->options.tls;
+    int err = bel__stream_connected(&link->stream, &why);
+    if (err == 0 && tls != NULL) {
+        err = bel__stream_secure(&link->stream, tls, link->dial.host, &why);
+    }
+    if (err) {
+        fail(link, why.text, now);
+    } else if (tls != NULL) {
+        link->state = BEL_REDIS_LINK_SECURING;
+        shake_hands(link, now);
+    } else {
+        begin_greeting(link, now);
+    }
 }
 
 static void exchange(struct bel_redis_link *link, struct bel_mono now)
@@ -346,6 +381,9 @@ static void receive(struct bel_poll_source *source, struct bel_mono now)
     case BEL_REDIS_LINK_CONNECTING:
         end_connecting(link, now);
         break;
+    case BEL_REDIS_LINK_SECURING:
+        shake_hands(link, now);
+        break;
     case BEL_REDIS_LINK_GREETING:
     case BEL_REDIS_LINK_READY:
         exchange(link, now);
@@ -361,6 +399,11 @@ static bool has_connection(const struct bel_redis_link *link)
     return link->state == BEL_REDIS_LINK_GREETING || link->state == BEL_REDIS_LINK_READY;
 }
 
+static bool is_connecting(const struct bel_redis_link *link)
+{
+    return link->state == BEL_REDIS_LINK_CONNECTING || link->state == BEL_REDIS_LINK_SECURING;
+}
+
 /* Sends what is queued, and waits for more room if not all of it can be sent. */
 static void send_queued(struct bel_redis_link *link, struct bel_mono now)
 {
@@ -368,11 +411,7 @@ static void send_queued(struct bel_redis_link *link, struct bel_mono now)
     bool is_open = link->state == BEL_REDIS_LINK_READY;
     int err = bel__exchange_write(&link->exchange, &link->stream, is_open, &why);
     uint32_t events = err == BEL_EBUSY ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    if (err == BEL_EBUSY) err = 0;
-    if (err == 0) {
-        err = bel__poller_watch(&link->source, link->stream.fd, events);
-        if (err) (void)bel__why_say(&why, err, "cannot watch a socket");
-    }
+    if (err == 0 || err == BEL_EBUSY) err = watch_stream(link, events, &why);
     if (err) fail(link, why.text, now);
 }
 
@@ -389,6 +428,9 @@ static void check_time(struct bel_redis_link *link, struct bel_mono now)
         break;
     case BEL_REDIS_LINK_CONNECTING:
         if (is_due) fail(link, "cannot connect in time", now);
+        break;
+    case BEL_REDIS_LINK_SECURING:
+        if (is_due) fail(link, "TLS: no end of the handshake in time", now);
         break;
     case BEL_REDIS_LINK_GREETING:
         if (is_due) fail(link, "no reply to the greeting in time", now);
@@ -408,7 +450,7 @@ static void drop(struct bel_redis_link *link, struct bel_mono now)
     bool is_moved = link->is_moved;
     link->is_dropping = link->is_moved = false;
     if (is_moved) link->failures = 0;
-    if (has_connection(link) || (is_moved && link->state == BEL_REDIS_LINK_CONNECTING)) {
+    if (has_connection(link) || (is_moved && is_connecting(link))) {
         fail(link, link->drop_why.text, now);
     }
     if (is_moved && link->state == BEL_REDIS_LINK_WAITING) link->deadline = now;
@@ -512,6 +554,6 @@ uint32_t bel__redis_link_calls(const struct bel_redis_link *link)
 bool bel__redis_link_valid(const struct bel_redis_link *link)
 {
     bool has_stream = link->stream.fd >= 0;
-    bool needs_stream = has_connection(link) || link->state == BEL_REDIS_LINK_CONNECTING;
+    bool needs_stream = has_connection(link) || is_connecting(link);
     return has_stream == needs_stream && bel__exchange_valid(&link->exchange);
 }

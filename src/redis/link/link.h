@@ -5,9 +5,9 @@
 /*
  * link - a connection to one Redis server that is restored when it breaks.
  *
- *     idle --> resolving --> connecting --> greeting --> ready
- *                  ^              |             |           |
- *                  '------- waiting <-----------'-----------'
+ *     idle --> resolving --> connecting --> securing --> greeting --> ready
+ *                  ^              |             |            |          |
+ *                  '------- waiting <-----------'------------'----------'
  *
  *     err = bel__redis_link_open(&options, &link);
  *     err = bel__redis_link_send(link, call, now);          queues the call
@@ -32,6 +32,7 @@
 #include "redis/link/call.h"
 #include "redis/link/greeting.h"
 #include "redis/link/poller.h"
+#include "redis/link/tls.h"
 
 #include "belfry/clock.h"
 #include "belfry/error.h"
@@ -57,6 +58,7 @@ enum bel_redis_link_state {
     BEL_REDIS_LINK_IDLE,       /* until the first call, or bel__redis_link_connect() */
     BEL_REDIS_LINK_RESOLVING,  /* looks up the addresses of the host */
     BEL_REDIS_LINK_CONNECTING, /* to one of the addresses */
+    BEL_REDIS_LINK_SECURING,   /* the handshake of TLS */
     BEL_REDIS_LINK_GREETING,   /* HELLO, AUTH, SELECT */
     BEL_REDIS_LINK_READY,
     BEL_REDIS_LINK_WAITING, /* for the next attempt */
@@ -69,7 +71,8 @@ struct bel_redis_link_options {
     struct bel_entropy *entropy; /* borrowed; for the waits between attempts */
     const char *host;            /* a name or an address; NULL: `path` */
     uint16_t port;
-    const char *path; /* of a Unix socket */
+    const char *path;          /* of a Unix socket */
+    const struct bel_tls *tls; /* borrowed; NULL: without TLS. Not with a path */
     const char *user, *password;
     const char *name; /* of the connection, for CLIENT LIST; NULL: none */
     uint32_t db;

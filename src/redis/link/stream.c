@@ -80,11 +80,30 @@ int bel__stream_connected(struct bel_stream *stream, struct bel_why *why)
     return number == 0 ? 0 : say_errno(why, "cannot connect", number);
 }
 
+int bel__stream_secure(struct bel_stream *stream, const struct bel_tls *tls, const char *host,
+                       struct bel_why *why)
+{
+    assert(stream->fd >= 0 && stream->tls == NULL);
+    return bel__tls_begin(tls, stream->fd, host, &stream->tls, why);
+}
+
+int bel__stream_handshake(struct bel_stream *stream, struct bel_why *why)
+{
+    assert(stream->tls != NULL);
+    return bel__tls_handshake(stream->tls, why);
+}
+
+bool bel__stream_wants_write(const struct bel_stream *stream)
+{
+    return stream->tls != NULL && bel__tls_wants_write(stream->tls);
+}
+
 int bel__stream_read(struct bel_stream *stream, void *out, size_t room, size_t *out_count,
                      struct bel_why *why)
 {
     ssize_t got;
     assert(room > 0);
+    if (stream->tls != NULL) return bel__tls_read(stream->tls, out, room, out_count, why);
     do {
         got = recv(stream->fd, out, room, 0);
     } while (got < 0 && errno == EINTR);
@@ -101,6 +120,9 @@ int bel__stream_write(struct bel_stream *stream, const struct iovec *parts, size
     struct iovec copies[BEL_STREAM_PARTS_MAX]; /* a message takes parts that are not const */
     ssize_t sent;
     assert(parts_count > 0 && parts_count <= BEL_STREAM_PARTS_MAX);
+    if (stream->tls != NULL) {
+        return bel__tls_write(stream->tls, parts, parts_count, out_count, why);
+    }
     memcpy(copies, parts, parts_count * sizeof parts[0]);
     struct msghdr message = {.msg_iov = copies, .msg_iovlen = parts_count};
     do {
@@ -113,8 +135,15 @@ int bel__stream_write(struct bel_stream *stream, const struct iovec *parts, size
     return 0;
 }
 
+int bel__stream_flush(struct bel_stream *stream, struct bel_why *why)
+{
+    return stream->tls == NULL ? 0 : bel__tls_flush(stream->tls, why);
+}
+
 void bel__stream_close(struct bel_stream *stream)
 {
+    bel__tls_end(stream->tls);
+    stream->tls = NULL;
     if (stream->fd >= 0) (void)close(stream->fd);
     stream->fd = -1;
 }
