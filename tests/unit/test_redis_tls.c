@@ -17,6 +17,8 @@
 enum {
     PATH_BYTES = 128,
     LARGE_BYTES = 3 << 20,
+    RECORD_BYTES = 16 << 10, /* of TLS */
+    RECORDS_MAX = 2000,      /* more than sockets hold */
 };
 
 /* A certificate with its key. */
@@ -32,7 +34,7 @@ static uint16_t port;
 static SSL_CTX *server_context;
 static SSL *server;
 static struct bel_tls *tls;
-static char heard[LARGE_BYTES + 1024]; /* by the server */
+static char heard[RECORDS_MAX * RECORD_BYTES]; /* by the server */
 static size_t heard_count;
 
 /* --- certificates --- */
@@ -312,6 +314,33 @@ static void large_calls_and_replies_pass(void)
     end();
 }
 
+/* The server does not read until a record is stuck behind which nothing waits. */
+static void a_stuck_record_is_sent_and_a_withdrawn_call_is_not(void)
+{
+    static char command[RECORD_BYTES];
+    static struct rig_call calls[RECORDS_MAX];
+    size_t count = 0;
+    memset(command, 'x', sizeof command);
+    start(&(struct bel_tls_options){.ca = path_of("ca.pem")}, "127.0.0.1", TLS1_3_VERSION, false);
+    greet();
+    for (;; count++) {
+        CHECK(count < RECORDS_MAX);
+        rig_prepare(&calls[count], "X");
+        calls[count].call.command = (struct bel_view){command, sizeof command};
+        CHECK(rig_try_send(&calls[count]) == 0);
+        rig_turn();
+        if (bel__redis_link_withdraw(rig.link, &calls[count].call)) break;
+    }
+    CHECK(count > 0);
+    run_until_heard(count * sizeof command);
+    struct rig_call last;
+    rig_send(&last, "LAST");
+    run_until_heard(count * sizeof command + last.call.command.bytes);
+    CHECK(memcmp(heard + count * sizeof command, last.command, last.call.command.bytes) == 0);
+    end();
+    CHECK(calls[0].err == BEL_EIO && last.err == BEL_EIO);
+}
+
 static void a_certificate_for_another_host_is_refused(void)
 {
     static const char *hosts[] = {"127.0.0.1", "localhost"};
@@ -408,6 +437,7 @@ int main(void)
     make_all();
     RUN(calls_and_replies_are_encrypted);
     RUN(large_calls_and_replies_pass);
+    RUN(a_stuck_record_is_sent_and_a_withdrawn_call_is_not);
     RUN(a_certificate_for_another_host_is_refused);
     RUN(a_certificate_of_a_stranger_is_refused);
     RUN(old_versions_are_refused);
