@@ -14,8 +14,8 @@
 #include "core/view.h"
 
 #include <assert.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +61,10 @@ static void hash_key(const uint8_t salt[SALT_BYTES], struct bel_view key, uint8_
     assert(key.bytes <= BEL_KEY_BYTES_MAX);
     memcpy(text, salt, SALT_BYTES);
     if (key.bytes > 0) memcpy(text + SALT_BYTES, key.data, key.bytes);
-    int failed = gnutls_hash_fast(GNUTLS_DIG_SHA256, text, SALT_BYTES + key.bytes, out);
-    assert(failed == 0); /* every GnuTLS has SHA-256 */
-    (void)failed;
-    gnutls_memset(text, 0, sizeof text);
+    const uint8_t *hash = SHA256(text, SALT_BYTES + key.bytes, out);
+    assert(hash == out);
+    (void)hash;
+    OPENSSL_cleanse(text, sizeof text);
 }
 
 static uint16_t tag_of(struct bel_view key)
@@ -297,7 +297,7 @@ static bool is_right(struct bel_keys *keys, const struct key *item, struct bel_v
     uint8_t hash[HASH_BYTES];
     hash_key(item->salt, key, hash);
     keys->hashes++;
-    return gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
+    return CRYPTO_memcmp(hash, item->hash, HASH_BYTES) == 0;
 }
 
 bool bel__keys_check(struct bel_keys *keys, struct bel_view user, struct bel_view key,
