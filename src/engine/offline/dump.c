@@ -15,7 +15,7 @@
 #include "engine/offline/subprocess.h"
 #include "engine/rows/encoding.h"
 #include "engine/rows/job.h"
-#include "engine/state/settings.h"
+#include "engine/state/topic_row.h"
 
 #include "core/buffer.h"
 

@@ -10,7 +10,7 @@
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready, lease ---> resource ---> wait, resource_row, limits
- *                   wakes  topic  settings  answers  dependency  times  pressure  job_marks
+ *                   wakes  topic  topic_row  answers  dependency  times  pressure  job_marks
  *                   work
  *     order         picker, picker_check ---> share
  *

@@ -23,7 +23,7 @@
 #include "engine/rows/counts.h"
 #include "engine/rows/key.h"
 #include "engine/state/picker.h"
-#include "engine/state/settings.h"
+#include "engine/state/topic_row.h"
 
 #include <stdbool.h>
 #include <stdint.h>
