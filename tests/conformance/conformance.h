@@ -63,7 +63,14 @@ enum {
 
 struct subject;
 
-/* A kind of backend. All fields are required, except `reopen` and `press`, which may be NULL. */
+/* A case that a kind of backend leaves out, by its name or by that of its group. */
+struct left_out {
+    const char *name; /* NULL: the end of the list */
+    const char *reason;
+};
+
+/* A kind of backend. All fields are required, except `reopen`, `press`, `settle` and `left_out`,
+ * which may be NULL. */
 struct kind {
     const char *name;
     unsigned can;
@@ -75,6 +82,9 @@ struct kind {
     void (*reopen)(struct subject *s);
     /* Passes a sample of pressure. */
     void (*press)(struct subject *s, const struct bel_pressure_sample *sample);
+    /* Takes turns at s->now until nothing is under way, for a backend that waits for others. */
+    void (*settle)(struct subject *s);
+    const struct left_out *left_out;
 };
 
 struct token {

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * ACK: each token is an item of its own, because the tokens of a request may be of any topics.
+ */
+#include "redis/operation.h"
+
+#include <assert.h>
+
+/* A token of the request; one that is malformed is none. */
+struct acked {
+    struct bel_item item;
+    struct bel_operation *operation;
+    struct bel_redis_topic *topic;
+    struct bel_token token;
+};
+
+struct bel_tokens {
+    size_t count;
+    int err; /* the first error */
+    struct acked items[];
+};
+
+static int check_result(struct bel_operation *operation, const struct bel_ack *command)
+{
+    if (!command->has_result) return 0;
+    if (command->tokens_count != 1) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "a result needs exactly one token");
+    }
+    if (command->result.bytes <= BEL_RESULT_BYTES_MAX) return 0;
+    return bel__operation_refuse(operation, BEL_EINVAL, "result too large: at most %d bytes",
+                                 BEL_RESULT_BYTES_MAX);
+}
+
+/* Names the topics of all tokens. */
+static int name_topics(struct bel_operation *operation, struct bel_tokens *tokens)
+{
+    struct bel_view *names =
+        bel__arena_take(&operation->arena, (tokens->count + 1) * sizeof *names);
+    if (names == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
+    for (size_t i = 0; i < tokens->count; i++) {
+        const struct bel_token *token = &tokens->items[i].token;
+        names[i] = (struct bel_view){token->topic, token->topic_bytes};
+    }
+    int err = bel__operation_name_all(operation, names, tokens->count);
+    for (size_t i = 0; err == 0 && i < tokens->count; i++) {
+        tokens->items[i].topic = bel__node_topic(operation->node, names[i]);
+        assert(tokens->items[i].topic != NULL);
+    }
+    return err;
+}
+
+static int prepare(struct bel_operation *operation)
+{
+    const struct bel_ack *command = &operation->command.ack;
+    int err = check_result(operation, command);
+    if (err) return err;
+    struct bel_tokens *tokens = bel__arena_take(
+        &operation->arena, sizeof *tokens + command->tokens_count * sizeof tokens->items[0]);
+    if (tokens == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
+    tokens->count = 0;
+    tokens->err = 0;
+    for (size_t i = 0; i < command->tokens_count; i++) {
+        struct acked *acked = &tokens->items[tokens->count];
+        *acked = (struct acked){.operation = operation};
+        if (!bel__token_parse(command->tokens[i], &acked->token)) continue;
+        struct bel_view topic = {acked->token.topic, acked->token.topic_bytes};
+        if (bel_topic_is_valid(topic)) tokens->count++;
+    }
+    operation->many.tokens = tokens;
+    return name_topics(operation, tokens);
+}
+
+static void end(struct bel_operation *operation)
+{
+    int err = operation->many.tokens->err;
+    uint64_t count = operation->reply.count;
+    if (err) {
+        (void)bel__operation_refuse(operation, err, "%llu acknowledged, then: %s",
+                                    (unsigned long long)count, bel_error_text(err));
+    }
+    bel__operation_answer(operation);
+}
+
+static void answered(struct bel_item *item, const struct bel_results *results)
+{
+    struct acked *acked = BEL_CONTAINER_OF(item, struct acked, item);
+    struct bel_operation *operation = acked->operation;
+    assert(operation->many.left > 0);
+    if (results->err && operation->many.tokens->err == 0) {
+        operation->many.tokens->err = results->err;
+    }
+    if (results->err == 0) operation->reply.count += (uint64_t)results->items[0].number;
+    if (--operation->many.left == 0) end(operation);
+}
+
+static void add(struct bel_batch *batch, struct acked *acked)
+{
+    const struct bel_ack *command = &acked->operation->command.ack;
+    const struct bel_token *token = &acked->token;
+    acked->item.answered = answered;
+    bel__batch_add(batch, &acked->item, 1);
+    bel__batch_text(batch, (struct bel_view){token->prefix, sizeof token->prefix});
+    bel__batch_text(batch, (struct bel_view){token->id, token->id_bytes});
+    bel__batch_text(batch, (struct bel_view){token->secret, sizeof token->secret});
+    bel__batch_text(batch, command->has_result ? command->result : BEL_VIEW(""));
+}
+
+static void begin(struct bel_operation *operation)
+{
+    struct bel_tokens *tokens = operation->many.tokens;
+    for (size_t i = 0; i < tokens->count; i++) {
+        struct acked *acked = &tokens->items[i];
+        struct bel_batch *batch = bel__batch_join(operation->node, acked->topic, BEL_SCRIPT_ACK);
+        if (batch == NULL) {
+            tokens->err = BEL_ENOMEM;
+            break;
+        }
+        operation->many.left++;
+        add(batch, acked);
+    }
+    if (operation->many.left == 0) end(operation);
+}
+
+const struct bel_redis_verb bel__redis_ack = {prepare, begin};

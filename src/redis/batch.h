@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_REDIS_BATCH_H
+#define BEL_REDIS_BATCH_H
+
+/*
+ * batch - one call of a script, for the items of one or more operations.
+ *
+ *     batch = bel__batch_join(node, topic, BEL_SCRIPT_CANCEL);
+ *     bel__batch_add(batch, &operation->item, 1);
+ *     bel__batch_text(batch, id);
+ *     ...
+ *     bel__batches_send(node);      at the end of the turn
+ *
+ * A script takes items of equal length, and replies with one result for each. An item of struct
+ * bel_item stands for one or more of these. Nothing here fails: an error of building the command is
+ * reported to the items, like an error of the server.
+ */
+
+#include "redis/node.h"
+
+#include "belfry/value.h"
+#include "core/buffer.h"
+
+/* What an item gets back. */
+struct bel_results {
+    int err;                       /* 0, or the error; then there are no results */
+    const char *why;               /* if err: the message */
+    const struct bel_value *items; /* of this item alone */
+    size_t count;
+};
+
+struct bel_item {
+    void (*answered)(struct bel_item *item, const struct bel_results *results);
+    struct bel_item *next; /* private, as is the rest */
+    size_t results;        /* number of results; 0: all that there are */
+};
+
+/* Returns a batch of a script to which items of a topic can be added: the topic's last one of this
+ * turn, if it is of this script and not full, or a new one. Returns NULL if memory has run out. */
+struct bel_batch *bel__batch_join(struct bel_redis *node, struct bel_redis_topic *topic,
+                                  enum bel_script_name script);
+
+/* Returns a new batch, to which no other operation adds. */
+struct bel_batch *bel__batch_alone(struct bel_redis *node, struct bel_redis_topic *topic,
+                                   enum bel_script_name script);
+
+/* Returns a batch of a plain command: its words are the texts that are added. */
+struct bel_batch *bel__batch_plain(struct bel_redis *node);
+
+/* Returns whether bel__batch_join() would add to a batch that there is. */
+bool bel__batch_is_open(const struct bel_redis_topic *topic, enum bel_script_name script);
+
+/* Adds an item, whose arguments follow. */
+void bel__batch_add(struct bel_batch *batch, struct bel_item *item, size_t results);
+
+/* Add an argument. */
+void bel__batch_text(struct bel_batch *batch, struct bel_view text);
+void bel__batch_word(struct bel_batch *batch, const char *word);
+void bel__batch_number(struct bel_batch *batch, int64_t number);
+/* Adds an argument of `bytes` bytes, which the caller writes before the next call. Returns NULL
+ * after an error. */
+uint8_t *bel__batch_space(struct bel_batch *batch, size_t bytes);
+
+/* Sends all batches of the turn. */
+void bel__batches_send(struct bel_redis *node);
+
+/* Ends the first batch that was not sent, with BEL_ECLOSED. There must be one. */
+void bel__batches_drop_first(struct bel_redis *node);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A timer is {id, state, score, record, att, tok}, a delivery {id, record, att, length of the
+ * lease}. Both come from the server, which could be anything: every type is checked.
+ */
+#include "redis/reading.h"
+
+#include "redis/record.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    TIMER_FIELDS = 6,
+    DELIVERY_FIELDS = 4,
+};
+
+/* Returns the text of a value; empty for nil. */
+static struct bel_view text_of(const struct bel_value *value)
+{
+    return value->type == BEL_VALUE_TEXT ? value->text : (struct bel_view){NULL, 0};
+}
+
+static bool is_list_of(const struct bel_value *value, size_t count)
+{
+    return value->type == BEL_VALUE_LIST && value->count == count;
+}
+
+static int read_timer(struct bel_operation *operation, const struct bel_value *item,
+                      struct bel_timer *out)
+{
+    if (!is_list_of(item, TIMER_FIELDS)) return BEL_ECORRUPT;
+    const struct bel_value *fields = item->items;
+    if (fields[1].number < 0 || fields[1].number >= BEL_STATES) return BEL_ECORRUPT;
+    struct bel_found_timer found = {
+        .topic = operation->topic->name,
+        .id = text_of(&fields[0]),
+        .state = (enum bel_state)fields[1].number,
+        .score = fields[2].number,
+        .record = text_of(&fields[3]),
+        .att = text_of(&fields[4]),
+        .tok = text_of(&fields[5]),
+    };
+    return bel__record_timer(&found, bel__node_now(operation->node), &operation->arena, out);
+}
+
+int bel__reading_timers(struct bel_operation *operation, const struct bel_value *items,
+                        size_t count)
+{
+    struct bel_timer *timers = bel__arena_take(&operation->arena, (count + 1) * sizeof *timers);
+    size_t found = 0;
+    if (timers == NULL) return BEL_ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].type == BEL_VALUE_NIL) continue;
+        int err = read_timer(operation, &items[i], &timers[found]);
+        if (err) return err;
+        found++;
+    }
+    operation->reply.timers.items = timers;
+    operation->reply.timers.count = found;
+    return 0;
+}
+
+static int make_token(struct bel_operation *operation, const uint8_t *secret,
+                      const struct bel_stored *stored, struct bel_delivery *out)
+{
+    struct bel_token token = {.topic_bytes = out->topic.bytes, .id_bytes = out->id.bytes};
+    char *text = bel__arena_take(&operation->arena, BEL_TOKEN_BYTES_MAX);
+    if (text == NULL) return BEL_ENOMEM;
+    if (out->id.bytes > sizeof token.id) return BEL_ECORRUPT;
+    memcpy(token.prefix, stored->prefix, sizeof token.prefix);
+    memcpy(token.secret, secret, sizeof token.secret);
+    memcpy(token.topic, out->topic.data, out->topic.bytes);
+    memcpy(token.id, out->id.data, out->id.bytes);
+    out->token = (struct bel_view){text, bel__token_print(&token, text)};
+    return 0;
+}
+
+/* Adds belfry-plan and belfry-nominal to the headers of an occurrence. */
+static int add_headers(struct bel_operation *operation, struct bel_delivery *out)
+{
+    struct bel_view plan, nominal;
+    if (!bel__record_occurrence(out->id, &plan, &nominal)) return 0;
+    size_t count = out->headers_count;
+    struct bel_header *headers = bel__arena_take(&operation->arena, (count + 2) * sizeof *headers);
+    if (headers == NULL) return BEL_ENOMEM;
+    if (count > 0) memcpy(headers, out->headers, count * sizeof *headers);
+    headers[count++] = (struct bel_header){BEL_VIEW("belfry-plan"), plan};
+    headers[count++] = (struct bel_header){BEL_VIEW("belfry-nominal"), nominal};
+    out->headers = headers;
+    out->headers_count = count;
+    return 0;
+}
+
+int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
+                          const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
+                          const struct bel_value *item, struct bel_delivery *out)
+{
+    struct bel_stored stored = {0};
+    if (!is_list_of(item, DELIVERY_FIELDS)) return BEL_ECORRUPT;
+    const struct bel_value *fields = item->items;
+    int err = bel__record_read(text_of(&fields[1]), &operation->arena, &stored);
+    if (err) return err;
+    *out = (struct bel_delivery){.topic = topic, .id = text_of(&fields[0])};
+    out->payload = stored.payload;
+    out->correlation = stored.correlation;
+    out->due.ms = stored.due;
+    out->attempt = 1 + bel__record_attempts(text_of(&fields[2]));
+    out->lease_ms = (uint64_t)fields[3].number;
+    out->headers = stored.headers;
+    out->headers_count = stored.headers_count;
+    err = add_headers(operation, out);
+    return err ? err : make_token(operation, secret, &stored, out);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * All numbers are big-endian, as struct.pack() of Lua writes them.
+ *
+ *     record   prefix 8 | due 7 | created 7 | expiry 7 | expires 7 | lease 7 | payload bytes 4 |
+ *              kind 1 | body
+ *     body     version 1 | correlation bytes 2 | retry bytes 2 | headers 2 |
+ *              correlation | retry | (name bytes 4, value bytes 4, name, value) ... | payload
+ *     att      state 1 | finished 7 | attempts 4 | crashes 4 | reason 2 + | outcomes 2 + |
+ *              result 4 +
+ *     outcome  kind 1 | at 7 | reason 2 +
+ *     tok      secret 12 | length 7 | due 7 | worker
+ */
+#include "redis/record.h"
+
+#include "belfry/error.h"
+#include "core/parse.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    HEAD_BYTES = 48,
+    BODY_VERSION = 1,
+    SECRET_BYTES = 12,
+};
+
+/* --- Writing --- */
+
+static uint8_t *put(uint8_t *at, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = bytes; i-- > 0;) {
+        *at++ = (uint8_t)(value >> (8 * i));
+    }
+    return at;
+}
+
+static uint8_t *put_view(uint8_t *at, struct bel_view view)
+{
+    if (view.bytes > 0) memcpy(at, view.data, view.bytes);
+    return at + view.bytes;
+}
+
+size_t bel__record_body_bytes(const struct bel_schedule_spec *spec)
+{
+    size_t bytes = 1 + 2 + 2 + 2 + spec->correlation.bytes + spec->retry.bytes;
+    for (size_t i = 0; i < spec->headers_count; i++) {
+        bytes += 4 + 4 + spec->headers[i].name.bytes + spec->headers[i].value.bytes;
+    }
+    return bytes + spec->payload.bytes;
+}
+
+void bel__record_body_write(const struct bel_schedule_spec *spec, uint8_t *out)
+{
+    uint8_t *at = put(out, BODY_VERSION, 1);
+    at = put(at, spec->correlation.bytes, 2);
+    at = put(at, spec->retry.bytes, 2);
+    at = put(at, spec->headers_count, 2);
+    at = put_view(at, spec->correlation);
+    at = put_view(at, spec->retry);
+    for (size_t i = 0; i < spec->headers_count; i++) {
+        at = put(at, spec->headers[i].name.bytes, 4);
+        at = put(at, spec->headers[i].value.bytes, 4);
+        at = put_view(at, spec->headers[i].name);
+        at = put_view(at, spec->headers[i].value);
+    }
+    at = put_view(at, spec->payload);
+    assert((size_t)(at - out) == bel__record_body_bytes(spec));
+}
+
+/* --- Reading --- */
+
+/* Bytes that may be too few: then everything that is read is 0 or empty, and `is_bad` is set. */
+struct cursor {
+    const uint8_t *at;
+    size_t left;
+    bool is_bad;
+};
+
+static struct cursor cursor_of(struct bel_view view)
+{
+    return (struct cursor){.at = view.data, .left = view.bytes};
+}
+
+static struct bel_view take(struct cursor *cursor, size_t bytes)
+{
+    if (cursor->is_bad || bytes > cursor->left) {
+        cursor->is_bad = true;
+        return (struct bel_view){NULL, 0};
+    }
+    struct bel_view view = {cursor->at, bytes};
+    cursor->at += bytes;
+    cursor->left -= bytes;
+    return view;
+}
+
+static uint64_t take_number(struct cursor *cursor, unsigned bytes)
+{
+    struct bel_view view = take(cursor, bytes);
+    const uint8_t *data = view.data;
+    uint64_t value = 0;
+    for (size_t i = 0; i < view.bytes; i++) {
+        value = value << 8 | data[i];
+    }
+    return value;
+}
+
+/* Reads a time of seven bytes, with its sign. */
+static int64_t take_time(struct cursor *cursor)
+{
+    return (int64_t)(take_number(cursor, 7) << 8) >> 8;
+}
+
+static struct bel_view take_text(struct cursor *cursor, unsigned length_bytes)
+{
+    return take(cursor, (size_t)take_number(cursor, length_bytes));
+}
+
+static int read_headers(struct cursor *cursor, struct bel_arena *arena, struct bel_stored *out)
+{
+    if (out->headers_count > BEL_HEADERS_MAX) return BEL_ECORRUPT;
+    struct bel_header *headers = bel__arena_take(arena, (out->headers_count + 1) * sizeof *headers);
+    if (headers == NULL) return BEL_ENOMEM;
+    for (size_t i = 0; i < out->headers_count; i++) {
+        size_t name_bytes = (size_t)take_number(cursor, 4);
+        size_t value_bytes = (size_t)take_number(cursor, 4);
+        headers[i].name = take(cursor, name_bytes);
+        headers[i].value = take(cursor, value_bytes);
+    }
+    out->headers = headers;
+    return 0;
+}
+
+int bel__record_read(struct bel_view record, struct bel_arena *arena, struct bel_stored *out)
+{
+    struct cursor cursor = cursor_of(record);
+    struct bel_view prefix = take(&cursor, sizeof out->prefix);
+    if (cursor.is_bad || record.bytes < HEAD_BYTES) return BEL_ECORRUPT;
+    memcpy(out->prefix, prefix.data, sizeof out->prefix);
+    out->due = take_time(&cursor);
+    out->created = take_time(&cursor);
+    out->expiry = take_time(&cursor);
+    out->expires_ms = take_number(&cursor, 7);
+    out->lease_ms = take_number(&cursor, 7);
+    size_t payload_bytes = (size_t)take_number(&cursor, 4);
+    (void)take_number(&cursor, 1);
+    if (take_number(&cursor, 1) != BODY_VERSION) return BEL_ECORRUPT;
+    size_t correlation_bytes = (size_t)take_number(&cursor, 2);
+    size_t retry_bytes = (size_t)take_number(&cursor, 2);
+    out->headers_count = (size_t)take_number(&cursor, 2);
+    out->correlation = take(&cursor, correlation_bytes);
+    out->retry = take(&cursor, retry_bytes);
+    int err = read_headers(&cursor, arena, out);
+    if (err) return err;
+    out->payload = take(&cursor, payload_bytes);
+    return cursor.is_bad || cursor.left > 0 ? BEL_ECORRUPT : 0;
+}
+
+uint64_t bel__record_attempts(struct bel_view att)
+{
+    struct cursor cursor = cursor_of(att);
+    if (att.bytes == 0) return 0;
+    (void)take(&cursor, 8);
+    return take_number(&cursor, 4);
+}
+
+static int read_outcomes(struct bel_view outcomes, struct bel_timer *out)
+{
+    struct cursor cursor = cursor_of(outcomes);
+    out->outcomes_count = 0;
+    while (cursor.left > 0 && !cursor.is_bad) {
+        if (out->outcomes_count == BEL_OUTCOMES_MAX) return BEL_ECORRUPT;
+        struct bel_outcome *outcome = &out->outcomes[out->outcomes_count++];
+        uint64_t kind = take_number(&cursor, 1);
+        outcome->kind = kind == 0 ? BEL_OUTCOME_FAILED : BEL_OUTCOME_CRASHED;
+        outcome->at.ms = take_time(&cursor);
+        outcome->reason = take_text(&cursor, 2);
+    }
+    return cursor.is_bad ? BEL_ECORRUPT : 0;
+}
+
+static int read_att(struct bel_view att, struct bel_timer *out)
+{
+    struct cursor cursor = cursor_of(att);
+    if (att.bytes == 0) return 0;
+    (void)take_number(&cursor, 1);
+    out->finished.ms = take_time(&cursor);
+    out->attempts = take_number(&cursor, 4);
+    out->crashes = take_number(&cursor, 4);
+    out->reason = take_text(&cursor, 2);
+    struct bel_view outcomes = take_text(&cursor, 2);
+    out->result = take_text(&cursor, 4);
+    return cursor.is_bad ? BEL_ECORRUPT : read_outcomes(outcomes, out);
+}
+
+static int read_tok(const struct bel_found_timer *found, int64_t now_ms, struct bel_timer *out)
+{
+    struct cursor cursor = cursor_of(found->tok);
+    if (found->state != BEL_LEASED) return 0;
+    (void)take(&cursor, SECRET_BYTES + 7 + 7);
+    out->worker = take(&cursor, cursor.left);
+    out->lease_left_ms = found->score > now_ms ? (uint64_t)(found->score - now_ms) : 0;
+    return cursor.is_bad ? BEL_ECORRUPT : 0;
+}
+
+bool bel__record_occurrence(struct bel_view id, struct bel_view *out_plan,
+                            struct bel_view *out_nominal)
+{
+    const char *data = id.data, *at = id.bytes > 0 ? memchr(data, '@', id.bytes) : NULL;
+    if (at == NULL) return false;
+    size_t before = (size_t)(at - data);
+    *out_plan = (struct bel_view){data, before};
+    *out_nominal = (struct bel_view){at + 1, id.bytes - before - 1};
+    return true;
+}
+
+int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struct bel_arena *arena,
+                      struct bel_timer *out)
+{
+    struct bel_stored stored = {0};
+    struct bel_view nominal;
+    int err = bel__record_read(found->record, arena, &stored);
+    if (err) return err;
+    *out = (struct bel_timer){.topic = found->topic, .id = found->id, .state = found->state};
+    out->payload = stored.payload;
+    out->correlation = stored.correlation;
+    out->retry = stored.retry;
+    out->priority = stored.prefix[0];
+    out->due.ms = stored.due;
+    out->created.ms = stored.created;
+    out->expires.ms = stored.expiry;
+    out->expires_ms = stored.expires_ms;
+    out->lease_ms = stored.lease_ms;
+    out->headers = stored.headers;
+    out->headers_count = stored.headers_count;
+    if (bel__record_occurrence(found->id, &out->plan_id, &nominal)) {
+        err = bel__parse_i64(nominal.data, nominal.bytes, INT64_MIN, INT64_MAX, &out->nominal.ms);
+        if (err) return BEL_ECORRUPT;
+    }
+    err = read_att(found->att, out);
+    return err ? err : read_tok(found, now_ms, out);
+}

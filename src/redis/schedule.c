@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * SCHEDULE: the node checks everything that needs no state and packs the body; the script decides
+ * between the new timer and an old one with its id.
+ */
+#include "redis/operation.h"
+#include "redis/record.h"
+
+#include "belfry/backoff.h"
+#include "core/parse.h"
+#include "core/view.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    MADE_ID_BYTES = 26,
+    MADE_ID_DUE = 10, /* characters of the due, so that ids sort by it */
+    MADE_ID_BITS = 5, /* of a character */
+    PRIORITY_DEFAULT = 128,
+};
+
+static int refuse_unsupported(struct bel_operation *operation, const char *what)
+{
+    return bel__operation_refuse(operation, BEL_EUNSUPPORTED,
+                                 "%s is not supported by a store on Redis", what);
+}
+
+static int check_names(struct bel_operation *operation, const struct bel_schedule_spec *spec)
+{
+    if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "group too long: at most %d bytes",
+                                     BEL_GROUP_BYTES_MAX);
+    }
+    if (spec->resource.bytes > 0 && !bel_resource_is_valid(spec->resource)) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "invalid resource");
+    }
+    if (spec->correlation.bytes > BEL_TEXT_BYTES_MAX) {
+        return bel__operation_refuse(operation, BEL_EINVAL,
+                                     "correlation too long: at most %d bytes", BEL_TEXT_BYTES_MAX);
+    }
+    if (spec->group.bytes > 0) return refuse_unsupported(operation, "GROUP");
+    if (spec->resource.bytes > 0) return refuse_unsupported(operation, "RESOURCE");
+    return 0;
+}
+
+/* Returns whether a name is one of those that only the server gives: belfry-plan and others. */
+static bool is_reserved(struct bel_view name)
+{
+    static const char prefix[] = "belfry-";
+    return name.bytes >= sizeof prefix - 1 &&
+           strncasecmp(name.data, prefix, sizeof prefix - 1) == 0;
+}
+
+static int check_header(struct bel_operation *operation, const struct bel_header *header)
+{
+    if (header->name.bytes == 0) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "a header needs a name");
+    }
+    if (!operation->command.schedule.is_imported && is_reserved(header->name)) {
+        return bel__operation_refuse(operation, BEL_EINVAL,
+                                     "invalid header: names that begin with belfry- are reserved");
+    }
+    return 0;
+}
+
+static int check_headers(struct bel_operation *operation, const struct bel_schedule_spec *spec)
+{
+    size_t left = BEL_HEADERS_BYTES_MAX;
+    if (spec->headers_count > BEL_HEADERS_MAX) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "too many headers: at most %d",
+                                     BEL_HEADERS_MAX);
+    }
+    for (size_t i = 0; i < spec->headers_count; i++) {
+        const struct bel_header *header = &spec->headers[i];
+        int err = check_header(operation, header);
+        if (err) return err;
+        if (header->name.bytes > left || header->value.bytes > left - header->name.bytes) {
+            return bel__operation_refuse(operation, BEL_EINVAL,
+                                         "headers too large: at most %d bytes in total",
+                                         BEL_HEADERS_BYTES_MAX);
+        }
+        left -= header->name.bytes + header->value.bytes;
+    }
+    return 0;
+}
+
+static int check_retry(struct bel_operation *operation, struct bel_view retry)
+{
+    struct bel_backoff policy;
+    struct bel_text_error why;
+    if (retry.bytes == 0) return 0;
+    if (retry.bytes >= BEL_BACKOFF_BYTES) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "retry: expected a shorter policy");
+    }
+    if (bel_backoff_parse(retry.data, retry.bytes, &policy, &why) == 0) return 0;
+    return bel__operation_refuse(operation, BEL_EINVAL, "retry: expected %s", why.expected);
+}
+
+/* Sets the due, about: the script computes it again from the time of the server. */
+static bool find_due(const struct bel_operation *operation, const struct bel_schedule_spec *spec,
+                     int64_t *out)
+{
+    int64_t now = bel__node_now(operation->node);
+    *out = now;
+    if (spec->when == BEL_WHEN_AT) {
+        *out = spec->at.ms < 0 ? 0 : spec->at.ms;
+        return spec->at.ms <= BEL_REDIS_TIME_END_MS;
+    }
+    if (spec->when == BEL_WHEN_NOW) return true;
+    if (spec->when != BEL_WHEN_IN || !bel__operation_reaches(operation, spec->delay_ms)) {
+        return false;
+    }
+    *out = now + (int64_t)spec->delay_ms;
+    return true;
+}
+
+static int check_times(struct bel_operation *operation, const struct bel_schedule_spec *spec)
+{
+    int64_t due;
+    if (!bel__operation_reaches(operation, spec->lease_ms) ||
+        spec->expires_ms > (uint64_t)BEL_REDIS_TIME_END_MS) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "a duration is too long");
+    }
+    if (!find_due(operation, spec, &due) ||
+        (int64_t)spec->expires_ms > BEL_REDIS_TIME_END_MS - due) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "the time is after the year 9999");
+    }
+    return 0;
+}
+
+static int check_rest(struct bel_operation *operation, const struct bel_schedule_spec *spec)
+{
+    uint32_t payload_max = operation->node->options.payload_bytes_max;
+    if (spec->payload.bytes > payload_max) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "payload too large: at most %u bytes",
+                                     payload_max);
+    }
+    if ((unsigned)spec->conflict > BEL_CONFLICT_LATEST) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "unknown conflict policy");
+    }
+    if (spec->plan.rule.bytes > 0) return refuse_unsupported(operation, "a plan");
+    return 0;
+}
+
+static bool has_at_sign(struct bel_view id)
+{
+    return id.bytes > 0 && memchr(id.data, '@', id.bytes) != NULL;
+}
+
+static int refuse_id(struct bel_operation *operation)
+{
+    return bel__operation_refuse(operation, BEL_EINVAL,
+                                 "invalid id: use 1 to %d of A-Z a-z 0-9 . _ : / -",
+                                 BEL_ID_BYTES_MAX);
+}
+
+/* Makes an id that is unique and sorts by its due: the due, a counter of the node, chance. */
+static int make_id(struct bel_operation *operation, struct bel_view *out)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+    struct bel_redis *node = operation->node;
+    char *id = bel__arena_take(&operation->arena, MADE_ID_BYTES);
+    uint64_t chance;
+    int64_t due;
+    if (id == NULL || bel__entropy_u64(node->entropy, &chance) != 0) {
+        return bel__operation_refuse(operation, BEL_ENOMEM, "memory or entropy has run out");
+    }
+    (void)find_due(operation, &operation->command.schedule, &due);
+    uint64_t parts[] = {(uint64_t)due, ++node->made, chance};
+    static const size_t ends[] = {MADE_ID_DUE, MADE_ID_DUE + 4, MADE_ID_BYTES};
+    for (size_t part = 0, from = 0; part < 3; from = ends[part++]) {
+        for (size_t i = ends[part]; i-- > from;) {
+            id[i] = digits[parts[part] % (1U << MADE_ID_BITS)];
+            parts[part] >>= MADE_ID_BITS;
+        }
+    }
+    *out = (struct bel_view){id, MADE_ID_BYTES};
+    return 0;
+}
+
+static int prepare(struct bel_operation *operation)
+{
+    struct bel_schedule_spec *spec = &operation->command.schedule;
+    int err = bel__operation_name(operation, spec->topic);
+    if (err == 0) err = check_names(operation, spec);
+    if (err == 0) err = check_headers(operation, spec);
+    if (err == 0) err = check_retry(operation, spec->retry);
+    if (err == 0) err = check_times(operation, spec);
+    if (err == 0) err = check_rest(operation, spec);
+    if (err) return err;
+    if (spec->id.bytes == 0) return make_id(operation, &spec->id);
+    if (bel_id_is_valid(spec->id)) return 0;
+    return has_at_sign(spec->id) ? 0 : refuse_id(operation);
+}
+
+static void scheduled(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
+    if (bel__operation_is_refused(operation, results)) return;
+    if (bel_value_is(&results->items[0], "taken")) {
+        bel__operation_fail(operation, BEL_ECONFLICT, "a timer with this id already exists");
+    } else if (bel_value_is(&results->items[0], "full")) {
+        bel__operation_fail(operation, BEL_EFULL, "the topic has reached its depth");
+    } else {
+        operation->reply.id = operation->command.schedule.id;
+        bel__operation_answer(operation);
+    }
+}
+
+/* An id with an @ is only asked for: it is in use by an occurrence, or it is invalid. */
+static void looked_up(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
+    if (bel__operation_is_refused(operation, results)) return;
+    if (results->items[0].type == BEL_VALUE_LIST) {
+        bel__operation_fail(operation, BEL_ECONFLICT, "the id belongs to an occurrence");
+        return;
+    }
+    (void)refuse_id(operation);
+    bel__operation_answer(operation);
+}
+
+static void add_time(struct bel_batch *batch, const struct bel_schedule_spec *spec)
+{
+    switch (spec->when) {
+    case BEL_WHEN_NOW:
+        bel__batch_word(batch, "n");
+        bel__batch_number(batch, 0);
+        break;
+    case BEL_WHEN_IN:
+        bel__batch_word(batch, "i");
+        bel__batch_number(batch, (int64_t)spec->delay_ms);
+        break;
+    case BEL_WHEN_AT:
+        bel__batch_word(batch, "a");
+        bel__batch_number(batch, spec->at.ms < 0 ? 0 : spec->at.ms);
+        break;
+    }
+}
+
+static void begin(struct bel_operation *operation)
+{
+    const struct bel_schedule_spec *spec = &operation->command.schedule;
+    bool is_asked = has_at_sign(spec->id);
+    int err = is_asked ? 0 : bel__node_register(operation->node, operation->topic);
+    struct bel_batch *batch = bel__batch_join(operation->node, operation->topic,
+                                              is_asked ? BEL_SCRIPT_GET : BEL_SCRIPT_SCHEDULE);
+    if (err || batch == NULL) {
+        bel__operation_fail(operation, BEL_ENOMEM, NULL);
+        return;
+    }
+    operation->item.answered = is_asked ? looked_up : scheduled;
+    bel__batch_add(batch, &operation->item, 1);
+    bel__batch_text(batch, spec->id);
+    if (is_asked) return;
+    bel__batch_number(batch, spec->conflict);
+    bel__batch_number(batch, spec->has_priority ? spec->priority : PRIORITY_DEFAULT);
+    add_time(batch, spec);
+    bel__batch_number(batch, (int64_t)spec->lease_ms);
+    bel__batch_number(batch, (int64_t)spec->expires_ms);
+    bel__batch_number(batch, (int64_t)spec->payload.bytes);
+    uint8_t *body = bel__batch_space(batch, bel__record_body_bytes(spec));
+    if (body != NULL) bel__record_body_write(spec, body);
+    bel__node_mark(operation->node, operation->topic);
+}
+
+const struct bel_redis_verb bel__redis_schedule = {prepare, begin};

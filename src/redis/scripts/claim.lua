@@ -1,0 +1,93 @@
+-- CLAIM. Items of five: count, lease (0: that of the timer or topic), secret, name of the worker,
+-- bytes of payload after which a claim stops. Each result is a list of deliveries: id, record,
+-- `att` or false, length of the lease.
+--
+-- All claims of a call are served from one range of ready timers, first come, first served.
+
+local ARGS = 5
+local COUNT_MAX = 1000
+
+-- Returns the first ready timers: members and, by position, ids and records.
+local function ready(count)
+    local members = call('ZRANGEBYSCORE', PEND, '-inf', now_text, 'LIMIT', 0, count)
+    if #members == 0 then return members end
+    local ids = {}
+    for i, member in ipairs(members) do
+        ids[i] = string.sub(member, 9)
+    end
+    return members, ids, call('HMGET', REC, unpack(ids)), call('HMGET', ATT, unpack(ids))
+end
+
+local function total_count()
+    local total = 0
+    for at = 2, #ARGV, ARGS do
+        total = total + tonumber(ARGV[at])
+    end
+    return math.min(total, COUNT_MAX)
+end
+
+-- What the claims of this call take, for variadic calls at the end.
+local taken = {members = {}, leases = {}, tokens = {}, unexpiring = {}}
+
+local function take(member, id, record, at)
+    local r = read_record(record)
+    local lease = tonumber(ARGV[at + 1])
+    if lease == 0 then lease = r.lease > 0 and r.lease or cfg.lease end
+    taken.members[#taken.members + 1] = member
+    taken.leases[#taken.leases + 1] = print_number(now + lease)
+    taken.leases[#taken.leases + 1] = member
+    taken.tokens[#taken.tokens + 1] = member
+    taken.tokens[#taken.tokens + 1] = struct.pack(TOK_HEAD, ARGV[at + 2], lease, r.due) ..
+        ARGV[at + 3]
+    if r.expiry ~= 0 then taken.unexpiring[#taken.unexpiring + 1] = id end
+    happens(now + lease)
+    return r, lease
+end
+
+local function write_taken()
+    if #taken.members == 0 then return end
+    call('ZREM', PEND, unpack(taken.members))
+    call('ZADD', LEASE, unpack(taken.leases))
+    call('HSET', TOK, unpack(taken.tokens))
+    if #taken.unexpiring > 0 then call('ZREM', EXP, unpack(taken.unexpiring)) end
+    call('HINCRBY', ST, 'claimed', #taken.members)
+end
+
+-- Ends ready timers that have expired, so that a claim does not meet them.
+local function sweep_all()
+    while not is_swept do
+        is_swept = sweep()
+    end
+end
+
+local function serve()
+    local results, next_at = {}, 1
+    local members, ids, records, atts = ready(total_count())
+    for at = 2, #ARGV, ARGS do
+        local deliveries, bytes = {}, 0
+        while next_at <= #members and #deliveries < tonumber(ARGV[at]) and
+            bytes <= tonumber(ARGV[at + 4]) do
+            local i = next_at
+            local r, lease = take(members[i], ids[i], records[i], at)
+            bytes = bytes + r.payload
+            deliveries[#deliveries + 1] = {ids[i], records[i], atts[i], lease}
+            next_at = i + 1
+        end
+        results[#results + 1] = deliveries
+    end
+    return results
+end
+
+local function serve_nobody()
+    local results = {}
+    for _ = 2, #ARGV, ARGS do
+        results[#results + 1] = {}
+    end
+    return results
+end
+
+sweep_all()
+if not cfg.known or cfg.paused then return reply(serve_nobody()) end
+local results = serve()
+write_taken()
+return reply(results)

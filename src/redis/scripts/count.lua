@@ -1,0 +1,7 @@
+-- How many timers a claim would find now, for a claim over several topics.
+
+if not cfg.known or cfg.paused then return reply({0}) end
+while not is_swept do
+    is_swept = sweep()
+end
+return reply({call('ZCOUNT', PEND, '-inf', now_text)})

@@ -1,0 +1,346 @@
+-- prelude - what every script has in common. It stands in front of each body.
+--
+-- A script is one transition of one partition of a topic. It reads the time once, ends what is past
+-- (sweep), checks everything, then writes, and replies {now, next, ...}: the time it used, and when
+-- something happens next in the partition (-1: never), both in ms.
+--
+-- A timer is a record in `rec` and a member in exactly one sorted set:
+--
+--     pend   score due         scheduled, or ready if the score is not after now
+--     lease  score lease end   leased; `tok` has the token and what the claim said
+--     block  score 0           blocked
+--     done dead cancelled expired skipped      score finished; `att` has the state
+--
+-- A member is priority u8, sequence u56, id; in `block` and the ends the priority is 0, because
+-- these are in the order of the sequence alone. A record is a head (HEAD) and a body that only C
+-- reads. `att` has what the life of a timer has left: attempts, crashes, outcomes, how it ended.
+--
+-- Every sorted set and hash has one entry of 65 bytes that means nothing: the key exists from the
+-- birth of the partition on, and is never stored as a list that each lookup would scan.
+
+local PEND, LEASE, REC, TOK, ATT, EXP, PLAN, HOUR, BLOCK, CFG, ST = unpack(KEYS, 1, 11)
+local ENDS = {[4] = KEYS[12], [5] = KEYS[13], [6] = KEYS[14], [7] = KEYS[15], [8] = KEYS[16]}
+local SCHEDULED, READY, LEASED, BLOCKED, DONE, DEAD, CANCELLED, EXPIRED, SKIPPED =
+    0, 1, 2, 3, 4, 5, 6, 7, 8
+local HEAD = '>c8i7i7i7I7I7I4B' -- prefix, due, created, expiry, expires, lease, payload, kind
+local HEAD_BYTES = 48
+local ATT_HEAD = '>Bi7I4I4' -- state (0: not ended), finished, attempts, crashes
+local TOK_HEAD = '>c12I7i7' -- secret, length of the lease, due; then the name of the worker
+local SECRET_BYTES = 12
+local SENTINEL = string.rep('\255', 65)
+local SWEEP_MAX, OUTCOMES_MAX, FOREVER = 100, 5, -1
+local call = redis.call
+
+-- Prints a whole number with all of its digits; tostring() keeps 14.
+local function print_number(number)
+    return string.format('%.0f', number)
+end
+
+local now = tonumber(ARGV[1])
+if not now then
+    local time = call('TIME')
+    now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local now_text = print_number(now)
+local earliest -- the earliest time that this script has added
+
+local cfg = {}
+do
+    local v = call('HMGET', CFG, 'paused', 'lease_ms', 'crashes_n', 'retention_ms',
+                   'retention_dead_ms', 'depth_n')
+    cfg.known = v[1] ~= false
+    cfg.paused = v[1] == '1'
+    cfg.lease = tonumber(v[2] or 30000)
+    cfg.crashes = tonumber(v[3] or 5)
+    cfg.retention = tonumber(v[4] or 0)
+    cfg.retention_dead = tonumber(v[5] or FOREVER)
+    cfg.depth = tonumber(v[6] or 0)
+end
+
+-- Creates every key of a partition that does not exist yet.
+local function birth()
+    if cfg.known then return end
+    for i = 1, #KEYS do
+        if KEYS[i] == REC or KEYS[i] == TOK or KEYS[i] == ATT or KEYS[i] == HOUR or
+            KEYS[i] == CFG or KEYS[i] == ST then
+            call('HSET', KEYS[i], SENTINEL, '')
+        else
+            call('ZADD', KEYS[i], '+inf', SENTINEL)
+        end
+    end
+    call('HSET', CFG, 'paused', '0', 'seq', '0')
+    cfg.known = true
+end
+
+-- Notes that something happens at a time, for the announcement at the end of the script.
+local function happens(time)
+    if not earliest or time < earliest then earliest = time end
+end
+
+-- Tells sleeping nodes of a time that is before the time that they were told last.
+local function announce()
+    if not earliest then return end
+    local told = tonumber(call('HGET', CFG, 'wake') or false)
+    if told and told > now and told <= earliest then return end
+    call('HSET', CFG, 'wake', print_number(earliest))
+    call('PUBLISH', string.sub(CFG, 1, -4) .. 'wake', print_number(earliest))
+end
+
+-- Returns the first of `count` new sequence numbers.
+local function take_sequences(count)
+    return call('HINCRBY', CFG, 'seq', count) - count + 1
+end
+
+local function make_prefix(priority, sequence)
+    return struct.pack('>BI7', priority, sequence)
+end
+
+-- The member of a timer in `block` and in the ends.
+local function end_member(prefix, id)
+    return '\0' .. string.sub(prefix, 2) .. id
+end
+
+local function read_record(bytes)
+    local r = {bytes = bytes}
+    r.prefix, r.due, r.created, r.expiry, r.expires, r.lease, r.payload, r.kind =
+        struct.unpack(HEAD, bytes)
+    return r
+end
+
+local function write_record(id, r)
+    local head = struct.pack(HEAD, r.prefix, r.due, r.created, r.expiry, r.expires, r.lease,
+                             r.payload, r.kind)
+    call('HSET', REC, id, head .. string.sub(r.bytes, HEAD_BYTES + 1))
+end
+
+local function read_att(id)
+    local bytes = call('HGET', ATT, id)
+    local a = {state = 0, finished = 0, attempts = 0, crashes = 0, reason = '', outcomes = '',
+               result = ''}
+    if not bytes then return a end
+    local at
+    a.state, a.finished, a.attempts, a.crashes, at = struct.unpack(ATT_HEAD, bytes)
+    a.reason, a.outcomes, a.result = struct.unpack('>I2c0I2c0I4c0', bytes, at)
+    return a
+end
+
+local function write_att(id, a)
+    call('HSET', ATT, id,
+         struct.pack(ATT_HEAD, a.state, a.finished, a.attempts, a.crashes) ..
+         struct.pack('>I2c0I2c0I4c0', #a.reason, a.reason, #a.outcomes, a.outcomes, #a.result,
+                     a.result))
+end
+
+-- Adds an outcome (0: failed, 1: crashed) and drops the oldest of more than OUTCOMES_MAX.
+local function note(a, kind, reason)
+    local starts, at = {}, 1
+    while at <= #a.outcomes do
+        starts[#starts + 1] = at
+        local _, _, _, after = struct.unpack('>Bi7I2c0', a.outcomes, at)
+        at = after
+    end
+    if #starts >= OUTCOMES_MAX then
+        a.outcomes = string.sub(a.outcomes, starts[#starts - OUTCOMES_MAX + 2])
+    end
+    a.outcomes = a.outcomes .. struct.pack('>Bi7I2c0', kind, now, #reason, reason)
+end
+
+-- Puts a timer into `pend`, at the due of its record.
+local function pend(id, r)
+    call('ZADD', PEND, print_number(r.due), r.prefix .. id)
+    if r.expiry ~= 0 then
+        call('ZADD', EXP, print_number(r.expiry), id)
+        happens(r.expiry)
+    end
+    happens(r.due)
+end
+
+-- Takes a timer out of the sorted set that it is in, whatever its state.
+local function take_out(id, r, state)
+    local member = r.prefix .. id
+    if state <= READY then
+        call('ZREM', PEND, member)
+        if r.expiry ~= 0 then call('ZREM', EXP, id) end
+    elseif state == LEASED then
+        call('ZREM', LEASE, member)
+        call('HDEL', TOK, member)
+    elseif state == BLOCKED then
+        call('ZREM', BLOCK, end_member(r.prefix, id))
+    else
+        call('ZREM', ENDS[state], end_member(r.prefix, id))
+    end
+end
+
+local function delete(id)
+    call('HDEL', REC, id)
+    call('HDEL', ATT, id)
+end
+
+local function retention_of(state)
+    if state == DONE or state == CANCELLED then return cfg.retention end
+    return cfg.retention_dead
+end
+
+-- Ends a timer that is in no sorted set any more. `a` may be nil: nothing to add to `att`.
+local function finish(id, prefix, state, reason, a)
+    local kept = retention_of(state)
+    if kept == 0 then
+        delete(id)
+    else
+        a = a or read_att(id)
+        a.state, a.finished, a.reason = state, now, reason
+        write_att(id, a)
+        call('ZADD', ENDS[state], now_text, end_member(prefix, id))
+        if kept ~= FOREVER then happens(now + kept) end
+    end
+end
+
+local function is_expired(r)
+    return r.expiry ~= 0 and r.expiry <= now
+end
+
+-- Returns a leased timer, which is in no sorted set any more, to its old place; or ends it, if it
+-- has expired. Returns the new state.
+local function give_back(id, r, a)
+    if is_expired(r) then
+        finish(id, r.prefix, EXPIRED, 'expired', a)
+        return EXPIRED
+    end
+    if a then write_att(id, a) end
+    pend(id, r)
+    return r.due <= now and READY or SCHEDULED
+end
+
+-- Gives a timer that is in no sorted set a new due and a new sequence number.
+local function move(id, r, due)
+    r.prefix = make_prefix(string.byte(r.prefix), take_sequences(1))
+    r.due = due
+    write_record(id, r)
+    pend(id, r)
+end
+
+-- A lease has ended without a word of its worker.
+local function lose(member)
+    local id = string.sub(member, 9)
+    local r, a = read_record(call('HGET', REC, id)), read_att(id)
+    call('ZREM', LEASE, member)
+    call('HDEL', TOK, member)
+    a.crashes = a.crashes + 1
+    note(a, 1, 'lease lost')
+    if a.crashes < cfg.crashes then return give_back(id, r, a) end
+    finish(id, r.prefix, DEAD, 'lease lost ' .. print_number(a.crashes) .. ' times', a)
+end
+
+local function expire(id)
+    local r = read_record(call('HGET', REC, id))
+    take_out(id, r, SCHEDULED)
+    finish(id, r.prefix, EXPIRED, 'expired')
+end
+
+-- Deletes ended timers whose retention is over. Returns their number.
+local function forget(state, limit)
+    local kept = retention_of(state)
+    if kept == FOREVER or limit == 0 then return 0 end
+    local members = call('ZRANGEBYSCORE', ENDS[state], '-inf', print_number(now - kept), 'LIMIT',
+                         0, limit)
+    for _, member in ipairs(members) do
+        call('ZREM', ENDS[state], member)
+        delete(string.sub(member, 9))
+    end
+    return #members
+end
+
+-- Ends what is past, at most SWEEP_MAX rows. Returns whether that was all.
+local function sweep()
+    local lost = call('ZRANGEBYSCORE', LEASE, '-inf', now_text, 'LIMIT', 0, SWEEP_MAX)
+    for _, member in ipairs(lost) do
+        lose(member)
+    end
+    if #lost > 0 then call('HINCRBY', ST, 'lost', #lost) end
+    local left = SWEEP_MAX - #lost
+    local expired = call('ZRANGEBYSCORE', EXP, '-inf', now_text, 'LIMIT', 0, left)
+    for _, id in ipairs(expired) do
+        expire(id)
+    end
+    left = left - #expired
+    for state = DONE, SKIPPED do
+        left = left - forget(state, left)
+    end
+    return left > 0
+end
+
+-- Returns the first score after now, or nil.
+local function first_after_now(key)
+    return tonumber(call('ZRANGEBYSCORE', key, '(' .. now_text, '(+inf', 'WITHSCORES', 'LIMIT', 0,
+                         1)[2])
+end
+
+-- Returns when something happens next: -1 if nothing will.
+local function next_time(is_swept)
+    if not is_swept then return now end
+    local first = math.huge
+    for _, key in ipairs({PEND, LEASE, EXP}) do
+        first = math.min(first, first_after_now(key) or math.huge)
+    end
+    for state = DONE, SKIPPED do
+        local kept = retention_of(state)
+        if kept ~= FOREVER and kept ~= 0 then
+            local head = tonumber(call('ZRANGE', ENDS[state], 0, 0, 'WITHSCORES')[2])
+            if head and head + kept < first then first = head + kept end
+        end
+    end
+    return first == math.huge and -1 or first
+end
+
+-- Finds a timer by its id, and ends it or deletes it if its time is over. Returns its record, its
+-- state and the score of its member; or nil.
+local function look(id)
+    local bytes = call('HGET', REC, id)
+    if not bytes or id == SENTINEL then return nil end
+    local r = read_record(bytes)
+    local member = r.prefix .. id
+    local score = call('ZSCORE', PEND, member)
+    if score then
+        if not is_expired(r) then
+            return r, tonumber(score) <= now and READY or SCHEDULED, tonumber(score)
+        end
+        expire(id)
+        return look(id)
+    end
+    score = call('ZSCORE', LEASE, member)
+    if score then
+        if tonumber(score) > now then return r, LEASED, tonumber(score) end
+        lose(member)
+        return look(id)
+    end
+    local a = read_att(id)
+    if a.state == 0 then return r, BLOCKED, 0 end
+    local kept = retention_of(a.state)
+    if kept ~= FOREVER and a.finished + kept <= now then
+        take_out(id, r, a.state)
+        delete(id)
+        return nil
+    end
+    return r, a.state, a.finished
+end
+
+-- Finds the live lease of a token. Returns its record or nil, and what `tok` has of it.
+local function lease_of(prefix, id, secret)
+    local member = prefix .. id
+    local entry = call('HGET', TOK, member)
+    if not entry or string.sub(entry, 1, SECRET_BYTES) ~= secret then return nil end
+    local score = tonumber(call('ZSCORE', LEASE, member))
+    if not score or score <= now then return nil end
+    return member, entry
+end
+
+local is_swept = true
+if cfg.known then is_swept = sweep() end
+
+-- Ends a script: announces, and completes the reply.
+local function reply(results)
+    announce()
+    table.insert(results, 1, cfg.known and next_time(is_swept) or -1)
+    table.insert(results, 1, now)
+    return results
+end

@@ -1,0 +1,64 @@
+-- SCHEDULE. Items of nine: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
+-- expires, bytes of the payload, body. Each result is 'new', 'kept', 'taken' or 'full'.
+
+local ARGS = 9
+local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
+
+local function due_of(when, ms)
+    if when == 'n' then return now end
+    return when == 'i' and now + ms or ms
+end
+
+-- Returns whether the policy keeps the old timer.
+local function old_stays(policy, old, state, due)
+    if policy == KEEP or policy == REJECT then return true end
+    if policy ~= EARLIEST and policy ~= LATEST then return false end
+    if state > LEASED then return false end
+    if policy == EARLIEST then return old.due <= due end
+    return old.due >= due
+end
+
+-- Returns whether the topic has as many unfinished timers as its depth. The entries that mean
+-- nothing do not count.
+local function is_full()
+    if cfg.depth == 0 then return false end
+    return call('ZCARD', PEND) + call('ZCARD', LEASE) + call('ZCARD', BLOCK) - 3 >= cfg.depth
+end
+
+local function schedule(at)
+    local id, policy = ARGV[at], tonumber(ARGV[at + 1])
+    local due = due_of(ARGV[at + 3], tonumber(ARGV[at + 4]))
+    local expires = tonumber(ARGV[at + 6])
+    local old, state = look(id)
+    if old and old_stays(policy, old, state, due) then
+        return policy == REJECT and 'taken' or 'kept'
+    end
+    if not (old and state < DONE) and is_full() then return 'full' end
+    if old then
+        take_out(id, old, state)
+        call('HDEL', ATT, id)
+    end
+    local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequences(1)), due = due,
+               created = now, expires = expires, expiry = expires > 0 and due + expires or 0,
+               lease = tonumber(ARGV[at + 5]), payload = tonumber(ARGV[at + 7]), kind = 0}
+    r.bytes = string.rep('\0', HEAD_BYTES) .. ARGV[at + 8]
+    write_record(id, r)
+    pend(id, r)
+    if is_expired(r) then expire(id) end
+    return 'new'
+end
+
+-- A depth counts no timer that has expired: sweep until none is left.
+local function sweep_all()
+    while not is_swept do
+        is_swept = sweep()
+    end
+end
+
+if cfg.known and cfg.depth > 0 then sweep_all() end
+birth()
+local results = {}
+for at = 2, #ARGV, ARGS do
+    results[#results + 1] = schedule(at)
+end
+return reply(results)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Commands that name timers by id: GET, CANCEL, RESCHEDULE.
+ */
+#include "redis/operation.h"
+#include "redis/reading.h"
+
+#include <assert.h>
+
+/* --- GET --- */
+
+static int prepare_target(struct bel_operation *operation)
+{
+    return bel__operation_name(operation, operation->command.target.topic);
+}
+
+static void got(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
+    if (bel__operation_is_refused(operation, results)) return;
+    int err = bel__reading_timers(operation, results->items, 1);
+    if (err) {
+        bel__operation_fail(operation, err, NULL);
+        return;
+    }
+    bel__operation_answer(operation);
+}
+
+static void begin_get(struct bel_operation *operation)
+{
+    struct bel_batch *batch = bel__batch_join(operation->node, operation->topic, BEL_SCRIPT_GET);
+    if (batch == NULL) {
+        bel__operation_fail(operation, BEL_ENOMEM, NULL);
+        return;
+    }
+    operation->item.answered = got;
+    bel__batch_add(batch, &operation->item, 1);
+    bel__batch_text(batch, operation->command.target.id);
+}
+
+const struct bel_redis_verb bel__redis_get = {prepare_target, begin_get};
+
+/* --- CANCEL --- */
+
+static int prepare_cancel(struct bel_operation *operation)
+{
+    return bel__operation_name(operation, operation->command.cancel.topic);
+}
+
+static void counted(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
+    if (bel__operation_is_refused(operation, results)) return;
+    for (size_t i = 0; i < results->count; i++) {
+        operation->reply.count += (uint64_t)results->items[i].number;
+    }
+    bel__operation_answer(operation);
+}
+
+static void begin_cancel(struct bel_operation *operation)
+{
+    const struct bel_cancel *cancel = &operation->command.cancel;
+    if (cancel->ids_count == 0) {
+        bel__operation_answer(operation);
+        return;
+    }
+    struct bel_batch *batch = bel__batch_join(operation->node, operation->topic, BEL_SCRIPT_CANCEL);
+    if (batch == NULL) {
+        bel__operation_fail(operation, BEL_ENOMEM, NULL);
+        return;
+    }
+    operation->item.answered = counted;
+    bel__batch_add(batch, &operation->item, cancel->ids_count);
+    for (size_t i = 0; i < cancel->ids_count; i++) {
+        bel__batch_text(batch, cancel->ids[i]);
+    }
+}
+
+const struct bel_redis_verb bel__redis_cancel = {prepare_cancel, begin_cancel};
+
+/* --- RESCHEDULE --- */
+
+static int prepare_reschedule(struct bel_operation *operation)
+{
+    const struct bel_reschedule *command = &operation->command.reschedule;
+    int err = bel__operation_name(operation, command->topic);
+    if (err) return err;
+    bool is_valid = command->when == BEL_WHEN_AT
+                        ? command->at.ms <= BEL_REDIS_TIME_END_MS
+                        : bel__operation_reaches(operation, command->delay_ms);
+    if (command->when == BEL_WHEN_NOW) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "RESCHEDULE needs a time");
+    }
+    if (is_valid) return 0;
+    return bel__operation_refuse(operation, BEL_EINVAL, "the time is after the year 9999");
+}
+
+static void begin_reschedule(struct bel_operation *operation)
+{
+    const struct bel_reschedule *command = &operation->command.reschedule;
+    struct bel_batch *batch =
+        bel__batch_join(operation->node, operation->topic, BEL_SCRIPT_RESCHEDULE);
+    if (batch == NULL) {
+        bel__operation_fail(operation, BEL_ENOMEM, NULL);
+        return;
+    }
+    bool is_at = command->when == BEL_WHEN_AT;
+    int64_t at_ms = command->at.ms < 0 ? 0 : command->at.ms;
+    operation->item.answered = counted;
+    bel__batch_add(batch, &operation->item, 1);
+    bel__batch_text(batch, command->id);
+    bel__batch_word(batch, is_at ? "a" : "i");
+    bel__batch_number(batch, is_at ? at_ms : (int64_t)command->delay_ms);
+    bel__node_mark(operation->node, operation->topic);
+}
+
+const struct bel_redis_verb bel__redis_reschedule = {prepare_reschedule, begin_reschedule};
