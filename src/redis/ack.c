@@ -6,6 +6,7 @@
 #include "redis/operation.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* A token of the request; one that is malformed is none. */
 struct acked {
@@ -118,6 +119,9 @@ static void begin(struct bel_operation *operation)
         }
         operation->many.left++;
         add(batch, acked);
+        /* The end of an occurrence may let the next one run. */
+        bool is_occurrence = memchr(acked->token.id, '@', acked->token.id_bytes) != NULL;
+        if (is_occurrence) bel__node_mark(operation->node, acked->topic);
     }
     if (operation->many.left == 0) end(operation);
 }

@@ -4,7 +4,7 @@
  * The arguments of items are encoded as they are added, and copied once, behind the head of the
  * command, which has their number:
  *
- *     EVALSHA sha 16 key ... now | arguments of items
+ *     EVALSHA sha 17 key ... now | arguments of items
  *
  * A server that does not know a script (NOSCRIPT: it was restarted, or another one took over) gets
  * the same command again as EVAL, with the text, and knows the script from then on.
@@ -26,8 +26,8 @@ enum {
 };
 
 static const char *const keys[] = {
-    "pend",  "lease", "rec", "tok",  "att",  "exp",       "plan",    "hour",
-    "block", "cfg",   "st",  "done", "dead", "cancelled", "expired", "skipped",
+    "pend", "lease", "rec",  "tok",  "att",       "exp",     "plan",    "hour", "block",
+    "cfg",  "st",    "done", "dead", "cancelled", "expired", "skipped", "occ",
 };
 
 enum {
@@ -219,17 +219,19 @@ static void fail(struct bel_batch *batch, int err, const char *why)
 static void learn(struct bel_batch *batch, const struct bel_value *reply)
 {
     struct bel_redis *node = batch->node;
-    assert(reply->count >= 2);
+    assert(reply->count >= 3);
     if (!node->options.is_virtual) {
         node->ahead_ms = reply->items[0].number - node->now.wall.ms;
     }
     batch->topic->next_ms = reply->items[1].number;
+    batch->topic->ring_ms = reply->items[2].number;
 }
 
 static bool is_reply(const struct bel_value *value)
 {
-    return value->type == BEL_VALUE_LIST && value->count >= 2 &&
-           value->items[0].type == BEL_VALUE_NUMBER && value->items[1].type == BEL_VALUE_NUMBER;
+    return value->type == BEL_VALUE_LIST && value->count >= 3 &&
+           value->items[0].type == BEL_VALUE_NUMBER && value->items[1].type == BEL_VALUE_NUMBER &&
+           value->items[2].type == BEL_VALUE_NUMBER;
 }
 
 static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
@@ -282,7 +284,7 @@ static void replied(struct bel_redis_call *call, const struct bel_redis_reply *r
         deal(batch, reply->value, 1);
     } else if (is_reply(reply->value)) {
         learn(batch, reply->value);
-        deal(batch, reply->value->items + 2, reply->value->count - 2);
+        deal(batch, reply->value->items + 3, reply->value->count - 3);
     } else {
         fail(batch, BEL_EIO, "the server replied with something else than a list");
     }

@@ -46,11 +46,11 @@ static void send_slice(struct bel_operation *operation)
         bel__operation_fail(operation, BEL_ENOMEM, NULL);
         return;
     }
+    bel__node_mark(operation->node, operation->topic);
     operation->item.answered = sliced;
     bel__batch_add(batch, &operation->item, 0);
     if (is_revive) {
         bel__batch_text(batch, command->target.id);
-        bel__node_mark(operation->node, operation->topic);
     } else {
         bel__batch_number(batch, command->purge.has_state ? (int64_t)command->purge.state : -1);
     }

@@ -22,12 +22,23 @@ enum {
 
 static const char channel_end[] = ":0}:wake";
 
+/* SCRIPT LOAD for each script, then SMEMBERS: a call each, because a server replies to the first
+ * command before it has received the last one. */
+enum {
+    CALLS = BEL_SCRIPTS + 1,
+};
+
 struct bel_greeter {
     struct bel_redis *node;
-    struct bel_redis_call load; /* SCRIPT LOAD for each script, then SMEMBERS */
+    struct loading {
+        struct bel_redis_call call;
+        struct bel_greeter *greeter;
+        size_t start, bytes; /* of the command, in `commands` */
+        bool is_under_way;
+    } loading[CALLS];
     struct bel_redis_call subscribe;
-    struct bel_buffer loading, subscribing;
-    bool is_loading, is_subscribing; /* under way */
+    struct bel_buffer commands, subscribing;
+    bool is_subscribing; /* under way */
 };
 
 static int append(struct bel_buffer *buffer, struct bel_view text)
@@ -37,19 +48,34 @@ static int append(struct bel_buffer *buffer, struct bel_view text)
     return err ? err : bel__buffer_append(buffer, "\r\n", 2);
 }
 
+static int encode_script(struct bel_buffer *buffer, const struct bel_script *script)
+{
+    int err = bel__buffer_append(buffer, "*3\r\n", 4);
+    if (err == 0) err = append(buffer, BEL_VIEW("SCRIPT"));
+    if (err == 0) err = append(buffer, BEL_VIEW("LOAD"));
+    return err ? err : append(buffer, script->text);
+}
+
+static int encode_members(struct bel_buffer *buffer, struct bel_view registry)
+{
+    int err = bel__buffer_append(buffer, "*2\r\n", 4);
+    if (err == 0) err = append(buffer, BEL_VIEW("SMEMBERS"));
+    return err ? err : append(buffer, registry);
+}
+
 static int encode_loading(struct bel_greeter *greeter)
 {
-    struct bel_buffer *buffer = &greeter->loading;
-    int err = 0;
-    for (size_t i = 0; err == 0 && i < BEL_SCRIPTS; i++) {
-        err = bel__buffer_append(buffer, "*3\r\n", 4);
-        if (err == 0) err = append(buffer, BEL_VIEW("SCRIPT"));
-        if (err == 0) err = append(buffer, BEL_VIEW("LOAD"));
-        if (err == 0) err = append(buffer, bel__scripts[i].text);
+    struct bel_buffer *buffer = &greeter->commands;
+    for (size_t i = 0; i < CALLS; i++) {
+        struct loading *loading = &greeter->loading[i];
+        loading->greeter = greeter;
+        loading->start = buffer->count;
+        int err = i < BEL_SCRIPTS ? encode_script(buffer, &bel__scripts[i])
+                                  : encode_members(buffer, bel__node_registry(greeter->node));
+        if (err) return err;
+        loading->bytes = buffer->count - loading->start;
     }
-    if (err == 0) err = bel__buffer_append(buffer, "*2\r\n", 4);
-    if (err == 0) err = append(buffer, BEL_VIEW("SMEMBERS"));
-    return err ? err : append(buffer, bel__node_registry(greeter->node));
+    return 0;
 }
 
 static int encode_subscribing(struct bel_greeter *greeter)
@@ -68,7 +94,7 @@ struct bel_greeter *bel__greeter_create(struct bel_redis *node)
     struct bel_greeter *greeter = calloc(1, sizeof *greeter);
     if (greeter == NULL) return NULL;
     greeter->node = node;
-    bel__buffer_init(&greeter->loading, GREETING_BYTES_MAX);
+    bel__buffer_init(&greeter->commands, GREETING_BYTES_MAX);
     bel__buffer_init(&greeter->subscribing, (size_t)2 * PATTERN_BYTES);
     if (encode_loading(greeter) == 0 && encode_subscribing(greeter) == 0) return greeter;
     bel__greeter_destroy(greeter);
@@ -78,8 +104,8 @@ struct bel_greeter *bel__greeter_create(struct bel_redis *node)
 void bel__greeter_destroy(struct bel_greeter *greeter)
 {
     if (greeter == NULL) return;
-    assert(!greeter->is_loading && !greeter->is_subscribing);
-    bel__buffer_finish(&greeter->loading);
+    assert(!greeter->is_subscribing);
+    bel__buffer_finish(&greeter->commands);
     bel__buffer_finish(&greeter->subscribing);
     free(greeter);
 }
@@ -99,12 +125,22 @@ static void learn_topics(struct bel_redis *node, const struct bel_value *names)
 
 static void loaded(struct bel_redis_call *call, const struct bel_redis_reply *reply)
 {
-    struct bel_greeter *greeter = BEL_CONTAINER_OF(call, struct bel_greeter, load);
-    bool is_names = reply->err == 0 && reply->index == BEL_SCRIPTS;
-    if (reply->is_last) greeter->is_loading = false;
-    if (is_names && reply->value->type == BEL_VALUE_LIST) {
-        learn_topics(greeter->node, reply->value);
-    }
+    struct loading *loading = BEL_CONTAINER_OF(call, struct loading, call);
+    struct bel_greeter *greeter = loading->greeter;
+    bool is_members = loading == &greeter->loading[BEL_SCRIPTS];
+    loading->is_under_way = false;
+    if (!is_members || reply->err) return;
+    if (reply->value->type == BEL_VALUE_LIST) learn_topics(greeter->node, reply->value);
+}
+
+static void send_loading(struct bel_greeter *greeter, struct loading *loading)
+{
+    struct bel_redis *node = greeter->node;
+    if (loading->is_under_way) return;
+    loading->call = (struct bel_redis_call){.done = loaded};
+    loading->call.command.data = bel__buffer_data(&greeter->commands) + loading->start;
+    loading->call.command.bytes = loading->bytes;
+    loading->is_under_way = bel__redis_link_send(node->link, &loading->call, node->now.real) == 0;
 }
 
 static void subscribed(struct bel_redis_call *call, const struct bel_redis_reply *reply)
@@ -116,13 +152,8 @@ static void subscribed(struct bel_redis_call *call, const struct bel_redis_reply
 void bel__greeter_send(struct bel_greeter *greeter)
 {
     struct bel_redis *node = greeter->node;
-    if (!greeter->is_loading) {
-        greeter->load = (struct bel_redis_call){
-            .command = {bel__buffer_data(&greeter->loading), greeter->loading.count},
-            .replies = BEL_SCRIPTS + 1,
-            .done = loaded};
-        int err = bel__redis_link_send(node->link, &greeter->load, node->now.real);
-        greeter->is_loading = err == 0;
+    for (size_t i = 0; i < CALLS; i++) {
+        send_loading(greeter, &greeter->loading[i]);
     }
     if (greeter->is_subscribing || node->options.is_virtual) return;
     greeter->subscribe = (struct bel_redis_call){

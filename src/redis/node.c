@@ -27,7 +27,7 @@ struct bel_redis_topic *bel__node_topic(struct bel_redis *node, struct bel_view 
     char *copy = (char *)(topic + 1);
     memcpy(copy, name.data, name.bytes);
     topic->name = (struct bel_view){copy, name.bytes};
-    topic->next_ms = BEL_REDIS_NEVER;
+    topic->next_ms = topic->ring_ms = BEL_REDIS_NEVER;
     if (bel__map_put(&node->topics, copy, name.bytes, (uintptr_t)topic) != 0) {
         free(topic);
         return NULL;
@@ -57,11 +57,10 @@ struct bel_view bel__node_registry(const struct bel_redis *node)
     return (struct bel_view){node->registry, strlen(node->registry)};
 }
 
-/* A command that nobody waits for. */
+/* A command that no operation waits for. */
 struct aside {
     struct bel_item item;
     struct bel_redis_topic *topic;
-    struct bel_redis *node;
 };
 
 static void registered(struct bel_item *item, const struct bel_results *results)
@@ -80,53 +79,13 @@ int bel__node_register(struct bel_redis *node, struct bel_redis_topic *topic)
         free(aside);
         return BEL_ENOMEM;
     }
-    *aside = (struct aside){.item = {.answered = registered}, .topic = topic, .node = node};
+    *aside = (struct aside){.item = {.answered = registered}, .topic = topic};
     bel__batch_add(batch, &aside->item, 0);
     bel__batch_word(batch, "SADD");
     bel__batch_text(batch, bel__node_registry(node));
     bel__batch_text(batch, topic->name);
     topic->is_registered = true;
     return 0;
-}
-
-static void swept(struct bel_item *item, const struct bel_results *results)
-{
-    enum {
-        AGAIN_MS = 1000, /* after an error */
-    };
-    struct aside *aside = BEL_CONTAINER_OF(item, struct aside, item);
-    aside->topic->is_sweeping = false;
-    if (results->err) aside->topic->next_ms = bel__node_now(aside->node) + AGAIN_MS;
-    free(aside);
-}
-
-/* Lets the server end what is past in a topic. If memory has run out, the next turn does. */
-static void sweep(struct bel_redis *node, struct bel_redis_topic *topic)
-{
-    struct aside *aside = malloc(sizeof *aside);
-    struct bel_batch *batch =
-        aside == NULL ? NULL : bel__batch_alone(node, topic, BEL_SCRIPT_SWEEP);
-    if (batch == NULL) {
-        free(aside);
-        return;
-    }
-    *aside = (struct aside){.item = {.answered = swept}, .topic = topic, .node = node};
-    bel__batch_add(batch, &aside->item, 0);
-    topic->is_sweeping = true;
-    topic->next_ms = BEL_REDIS_NEVER; /* until the reply */
-}
-
-void bel__node_wake(struct bel_redis *node)
-{
-    int64_t now = bel__node_now(node);
-    for (uint32_t i = 0; i < bel__map_count(&node->topics); i++) {
-        uint64_t value = bel__map_at(&node->topics, i)->value;
-        struct bel_redis_topic *topic = (struct bel_redis_topic *)(uintptr_t)value;
-        if (topic->next_ms == BEL_REDIS_NEVER || topic->next_ms > now) continue;
-        if (topic->is_sweeping) continue;
-        sweep(node, topic);
-        if (topic->parked > 0) bel__node_mark(node, topic);
-    }
 }
 
 int64_t bel__node_next(const struct bel_redis *node)

@@ -40,6 +40,7 @@ enum {
 struct bel_redis_topic {
     struct bel_view name;   /* after this struct */
     int64_t next_ms;        /* when something happens next, in ms of the server */
+    int64_t ring_ms;        /* when a plan rings next */
     struct bel_batch *open; /* the last batch of this turn; NULL: none */
     struct bel_link dirty;  /* in node->dirty: parked claims may find something */
     uint64_t served;        /* number of the last claim that got something here; 0: none */
@@ -91,6 +92,9 @@ struct bel_view bel__node_registry(const struct bel_redis *node);
 
 /* Sends scripts to topics in which something happens by now. */
 void bel__node_wake(struct bel_redis *node);
+
+/* Lets plans of a topic ring that are due. Holds the topic until they have. */
+void bel__rings_begin(struct bel_redis *node, struct bel_redis_topic *topic);
 
 /* Returns when something happens next, in ms of the server; BEL_REDIS_NEVER: nothing will. */
 int64_t bel__node_next(const struct bel_redis *node);

@@ -16,6 +16,8 @@
 
 #include "core/arena.h"
 
+struct bel_rule;
+
 struct bel_operation {
     struct bel_link link; /* in a list of the node */
     struct bel_redis *node;
@@ -29,6 +31,7 @@ struct bel_operation {
     bool holds;                    /* its topics */
     struct bel_item item;          /* of verbs that have one */
     union {
+        struct bel_rule *rule;  /* of SCHEDULE; NULL: not a plan */
         struct bel_token token; /* of FAIL, RELEASE, EXTEND */
         struct {
             struct bel_tokens *tokens; /* of ACK */

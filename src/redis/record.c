@@ -14,6 +14,9 @@
  */
 #include "redis/record.h"
 
+#include "redis/cursor.h"
+#include "redis/rule.h"
+
 #include "belfry/error.h"
 #include "core/parse.h"
 
@@ -24,23 +27,10 @@ enum {
     HEAD_BYTES = 48,
     BODY_VERSION = 1,
     SECRET_BYTES = 12,
+    KIND_PLAN = 1,
 };
 
 /* --- Writing --- */
-
-static uint8_t *put(uint8_t *at, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = bytes; i-- > 0;) {
-        *at++ = (uint8_t)(value >> (8 * i));
-    }
-    return at;
-}
-
-static uint8_t *put_view(uint8_t *at, struct bel_view view)
-{
-    if (view.bytes > 0) memcpy(at, view.data, view.bytes);
-    return at + view.bytes;
-}
 
 size_t bel__record_body_bytes(const struct bel_schedule_spec *spec)
 {
@@ -53,80 +43,39 @@ size_t bel__record_body_bytes(const struct bel_schedule_spec *spec)
 
 void bel__record_body_write(const struct bel_schedule_spec *spec, uint8_t *out)
 {
-    uint8_t *at = put(out, BODY_VERSION, 1);
-    at = put(at, spec->correlation.bytes, 2);
-    at = put(at, spec->retry.bytes, 2);
-    at = put(at, spec->headers_count, 2);
-    at = put_view(at, spec->correlation);
-    at = put_view(at, spec->retry);
+    uint8_t *at = bel__put_number(out, BODY_VERSION, 1);
+    at = bel__put_number(at, spec->correlation.bytes, 2);
+    at = bel__put_number(at, spec->retry.bytes, 2);
+    at = bel__put_number(at, spec->headers_count, 2);
+    at = bel__put_view(at, spec->correlation);
+    at = bel__put_view(at, spec->retry);
     for (size_t i = 0; i < spec->headers_count; i++) {
-        at = put(at, spec->headers[i].name.bytes, 4);
-        at = put(at, spec->headers[i].value.bytes, 4);
-        at = put_view(at, spec->headers[i].name);
-        at = put_view(at, spec->headers[i].value);
+        at = bel__put_number(at, spec->headers[i].name.bytes, 4);
+        at = bel__put_number(at, spec->headers[i].value.bytes, 4);
+        at = bel__put_view(at, spec->headers[i].name);
+        at = bel__put_view(at, spec->headers[i].value);
     }
-    at = put_view(at, spec->payload);
+    at = bel__put_view(at, spec->payload);
     assert((size_t)(at - out) == bel__record_body_bytes(spec));
 }
 
 /* --- Reading --- */
 
-/* Bytes that may be too few: then everything that is read is 0 or empty, and `is_bad` is set. */
-struct cursor {
-    const uint8_t *at;
-    size_t left;
-    bool is_bad;
-};
-
-static struct cursor cursor_of(struct bel_view view)
+static struct bel_view take_text(struct bel_cursor *cursor, unsigned length_bytes)
 {
-    return (struct cursor){.at = view.data, .left = view.bytes};
+    return bel__take(cursor, (size_t)bel__take_number(cursor, length_bytes));
 }
 
-static struct bel_view take(struct cursor *cursor, size_t bytes)
-{
-    if (cursor->is_bad || bytes > cursor->left) {
-        cursor->is_bad = true;
-        return (struct bel_view){NULL, 0};
-    }
-    struct bel_view view = {cursor->at, bytes};
-    cursor->at += bytes;
-    cursor->left -= bytes;
-    return view;
-}
-
-static uint64_t take_number(struct cursor *cursor, unsigned bytes)
-{
-    struct bel_view view = take(cursor, bytes);
-    const uint8_t *data = view.data;
-    uint64_t value = 0;
-    for (size_t i = 0; i < view.bytes; i++) {
-        value = value << 8 | data[i];
-    }
-    return value;
-}
-
-/* Reads a time of seven bytes, with its sign. */
-static int64_t take_time(struct cursor *cursor)
-{
-    return (int64_t)(take_number(cursor, 7) << 8) >> 8;
-}
-
-static struct bel_view take_text(struct cursor *cursor, unsigned length_bytes)
-{
-    return take(cursor, (size_t)take_number(cursor, length_bytes));
-}
-
-static int read_headers(struct cursor *cursor, struct bel_arena *arena, struct bel_stored *out)
+static int read_headers(struct bel_cursor *cursor, struct bel_arena *arena, struct bel_stored *out)
 {
     if (out->headers_count > BEL_HEADERS_MAX) return BEL_ECORRUPT;
     struct bel_header *headers = bel__arena_take(arena, (out->headers_count + 1) * sizeof *headers);
     if (headers == NULL) return BEL_ENOMEM;
     for (size_t i = 0; i < out->headers_count; i++) {
-        size_t name_bytes = (size_t)take_number(cursor, 4);
-        size_t value_bytes = (size_t)take_number(cursor, 4);
-        headers[i].name = take(cursor, name_bytes);
-        headers[i].value = take(cursor, value_bytes);
+        size_t name_bytes = (size_t)bel__take_number(cursor, 4);
+        size_t value_bytes = (size_t)bel__take_number(cursor, 4);
+        headers[i].name = bel__take(cursor, name_bytes);
+        headers[i].value = bel__take(cursor, value_bytes);
     }
     out->headers = headers;
     return 0;
@@ -134,47 +83,47 @@ static int read_headers(struct cursor *cursor, struct bel_arena *arena, struct b
 
 int bel__record_read(struct bel_view record, struct bel_arena *arena, struct bel_stored *out)
 {
-    struct cursor cursor = cursor_of(record);
-    struct bel_view prefix = take(&cursor, sizeof out->prefix);
+    struct bel_cursor cursor = bel__cursor_of(record);
+    struct bel_view prefix = bel__take(&cursor, sizeof out->prefix);
     if (cursor.is_bad || record.bytes < HEAD_BYTES) return BEL_ECORRUPT;
     memcpy(out->prefix, prefix.data, sizeof out->prefix);
-    out->due = take_time(&cursor);
-    out->created = take_time(&cursor);
-    out->expiry = take_time(&cursor);
-    out->expires_ms = take_number(&cursor, 7);
-    out->lease_ms = take_number(&cursor, 7);
-    size_t payload_bytes = (size_t)take_number(&cursor, 4);
-    (void)take_number(&cursor, 1);
-    if (take_number(&cursor, 1) != BODY_VERSION) return BEL_ECORRUPT;
-    size_t correlation_bytes = (size_t)take_number(&cursor, 2);
-    size_t retry_bytes = (size_t)take_number(&cursor, 2);
-    out->headers_count = (size_t)take_number(&cursor, 2);
-    out->correlation = take(&cursor, correlation_bytes);
-    out->retry = take(&cursor, retry_bytes);
+    out->due = bel__take_time(&cursor);
+    out->created = bel__take_time(&cursor);
+    out->expiry = bel__take_time(&cursor);
+    out->expires_ms = bel__take_number(&cursor, 7);
+    out->lease_ms = bel__take_number(&cursor, 7);
+    size_t payload_bytes = (size_t)bel__take_number(&cursor, 4);
+    out->is_plan = bel__take_number(&cursor, 1) == KIND_PLAN;
+    if (bel__take_number(&cursor, 1) != BODY_VERSION) return BEL_ECORRUPT;
+    size_t correlation_bytes = (size_t)bel__take_number(&cursor, 2);
+    size_t retry_bytes = (size_t)bel__take_number(&cursor, 2);
+    out->headers_count = (size_t)bel__take_number(&cursor, 2);
+    out->correlation = bel__take(&cursor, correlation_bytes);
+    out->retry = bel__take(&cursor, retry_bytes);
     int err = read_headers(&cursor, arena, out);
     if (err) return err;
-    out->payload = take(&cursor, payload_bytes);
+    out->payload = bel__take(&cursor, payload_bytes);
     return cursor.is_bad || cursor.left > 0 ? BEL_ECORRUPT : 0;
 }
 
 uint64_t bel__record_attempts(struct bel_view att)
 {
-    struct cursor cursor = cursor_of(att);
+    struct bel_cursor cursor = bel__cursor_of(att);
     if (att.bytes == 0) return 0;
-    (void)take(&cursor, 8);
-    return take_number(&cursor, 4);
+    (void)bel__take(&cursor, 8);
+    return bel__take_number(&cursor, 4);
 }
 
 static int read_outcomes(struct bel_view outcomes, struct bel_timer *out)
 {
-    struct cursor cursor = cursor_of(outcomes);
+    struct bel_cursor cursor = bel__cursor_of(outcomes);
     out->outcomes_count = 0;
     while (cursor.left > 0 && !cursor.is_bad) {
         if (out->outcomes_count == BEL_OUTCOMES_MAX) return BEL_ECORRUPT;
         struct bel_outcome *outcome = &out->outcomes[out->outcomes_count++];
-        uint64_t kind = take_number(&cursor, 1);
+        uint64_t kind = bel__take_number(&cursor, 1);
         outcome->kind = kind == 0 ? BEL_OUTCOME_FAILED : BEL_OUTCOME_CRASHED;
-        outcome->at.ms = take_time(&cursor);
+        outcome->at.ms = bel__take_time(&cursor);
         outcome->reason = take_text(&cursor, 2);
     }
     return cursor.is_bad ? BEL_ECORRUPT : 0;
@@ -182,12 +131,12 @@ static int read_outcomes(struct bel_view outcomes, struct bel_timer *out)
 
 static int read_att(struct bel_view att, struct bel_timer *out)
 {
-    struct cursor cursor = cursor_of(att);
+    struct bel_cursor cursor = bel__cursor_of(att);
     if (att.bytes == 0) return 0;
-    (void)take_number(&cursor, 1);
-    out->finished.ms = take_time(&cursor);
-    out->attempts = take_number(&cursor, 4);
-    out->crashes = take_number(&cursor, 4);
+    (void)bel__take_number(&cursor, 1);
+    out->finished.ms = bel__take_time(&cursor);
+    out->attempts = bel__take_number(&cursor, 4);
+    out->crashes = bel__take_number(&cursor, 4);
     out->reason = take_text(&cursor, 2);
     struct bel_view outcomes = take_text(&cursor, 2);
     out->result = take_text(&cursor, 4);
@@ -196,10 +145,10 @@ static int read_att(struct bel_view att, struct bel_timer *out)
 
 static int read_tok(const struct bel_found_timer *found, int64_t now_ms, struct bel_timer *out)
 {
-    struct cursor cursor = cursor_of(found->tok);
+    struct bel_cursor cursor = bel__cursor_of(found->tok);
     if (found->state != BEL_LEASED) return 0;
-    (void)take(&cursor, SECRET_BYTES + 7 + 7);
-    out->worker = take(&cursor, cursor.left);
+    (void)bel__take(&cursor, SECRET_BYTES + 7 + 7);
+    out->worker = bel__take(&cursor, cursor.left);
     out->lease_left_ms = found->score > now_ms ? (uint64_t)(found->score - now_ms) : 0;
     return cursor.is_bad ? BEL_ECORRUPT : 0;
 }
@@ -215,6 +164,30 @@ bool bel__record_occurrence(struct bel_view id, struct bel_view *out_plan,
     return true;
 }
 
+/* Fills in a plan. Its state and rule are in place of the result. */
+static int read_plan(struct bel_timer *out)
+{
+    struct bel_rule rule;
+    int err = bel__rule_read(out->result, &rule);
+    if (err) return err;
+    out->result = (struct bel_view){NULL, 0};
+    out->plan = rule.said;
+    out->has_next = rule.has_next;
+    out->due.ms = rule.has_next ? rule.next.ms : 0;
+    out->expires.ms = 0;
+    out->made = rule.made;
+    out->skipped = rule.skipped;
+    out->missed = rule.missed;
+    if (rule.said.count > 0) out->used = rule.made + rule.skipped + rule.missed;
+    return 0;
+}
+
+struct bel_view bel__record_result(struct bel_view att)
+{
+    struct bel_timer timer = {0};
+    return read_att(att, &timer) == 0 ? timer.result : (struct bel_view){NULL, 0};
+}
+
 int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struct bel_arena *arena,
                       struct bel_timer *out)
 {
@@ -227,7 +200,7 @@ int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struc
     out->correlation = stored.correlation;
     out->retry = stored.retry;
     out->priority = stored.prefix[0];
-    out->due.ms = stored.due;
+    if (found->state < BEL_BLOCKED) out->due.ms = stored.due;
     out->created.ms = stored.created;
     out->expires.ms = stored.expiry;
     out->expires_ms = stored.expires_ms;
@@ -239,5 +212,6 @@ int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struc
         if (err) return BEL_ECORRUPT;
     }
     err = read_att(found->att, out);
+    if (err == 0 && stored.is_plan) err = read_plan(out);
     return err ? err : read_tok(found, now_ms, out);
 }

@@ -23,6 +23,7 @@ struct bel_stored {
     int64_t due, created;
     int64_t expiry; /* 0: none */
     uint64_t expires_ms, lease_ms;
+    bool is_plan;
     struct bel_view payload, correlation, retry;
     const struct bel_header *headers; /* in the arena */
     size_t headers_count;
@@ -46,6 +47,9 @@ BEL_CHECKED int bel__record_timer(const struct bel_found_timer *found, int64_t n
 
 /* Returns the failed attempts in `att`, which may be empty. */
 uint64_t bel__record_attempts(struct bel_view att);
+
+/* Returns the result in `att`; of a plan that is its state and rule. Empty if there is none. */
+struct bel_view bel__record_result(struct bel_view att);
 
 /* Splits the id of an occurrence. Returns false if the id is not one. */
 bool bel__record_occurrence(struct bel_view id, struct bel_view *out_plan,

@@ -319,6 +319,8 @@ struct bel_backend *bel__redis_backend(struct bel_redis *redis)
 
 bool bel__redis_is_idle(const struct bel_redis *redis)
 {
+    int64_t next = bel__node_next(redis);
+    if (next != BEL_REDIS_NEVER && next <= bel__node_now(redis)) return false;
     return redis->first == NULL && bel__list_is_empty(&redis->waiting) &&
            bel__list_is_empty(&redis->begun) && bel__list_is_empty(&redis->batches) &&
            bel__list_is_empty(&redis->sent) && bel__list_is_empty(&redis->dirty) &&

@@ -10,6 +10,7 @@
  */
 
 #include "belfry/backend.h"
+#include "belfry/zone.h"
 
 #include "core/entropy.h"
 #include "redis/link/link.h"
@@ -26,6 +27,7 @@ struct bel_redis_options {
     char name_space[BEL_REDIS_NAMESPACE_BYTES_MAX + 1]; /* before every key; must not have { or } */
     struct bel_redis_link_options link;
     struct bel_entropy *entropy; /* NULL: the system's */
+    struct bel_zones *zones;     /* borrowed; NULL: plans are in UTC only */
     uint32_t payload_bytes_max;  /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
     bool is_virtual; /* scripts take the time from the turns, not from the server; only one node may
                         use the namespace */

@@ -6,6 +6,7 @@
  */
 #include "redis/operation.h"
 #include "redis/record.h"
+#include "redis/rule.h"
 
 #include "belfry/backoff.h"
 #include "core/parse.h"
@@ -141,8 +142,42 @@ static int check_rest(struct bel_operation *operation, const struct bel_schedule
     if ((unsigned)spec->conflict > BEL_CONFLICT_LATEST) {
         return bel__operation_refuse(operation, BEL_EINVAL, "unknown conflict policy");
     }
-    if (spec->plan.rule.bytes > 0) return refuse_unsupported(operation, "a plan");
+    if ((unsigned)spec->plan.overlap > BEL_OVERLAP_ALLOW ||
+        (unsigned)spec->plan.misfire > BEL_MISFIRE_ALL) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "unknown overlap or misfire policy");
+    }
+    if (spec->plan.rule.bytes > BEL_RULE_BYTES_MAX || spec->plan.zone.bytes > BEL_ZONE_NAME_MAX) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "rule too long: at most %d bytes",
+                                     BEL_RULE_BYTES_MAX);
+    }
+    if (spec->plan.spread_ms > (uint64_t)BEL_REDIS_TIME_END_MS) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "a duration is too long");
+    }
     return 0;
+}
+
+/* Finds the first time of a plan. */
+static int begin_rule(struct bel_operation *operation)
+{
+    const struct bel_schedule_spec *spec = &operation->command.schedule;
+    struct bel_text_error why = {.position = SIZE_MAX}; /* it stays so if the zone is wrong */
+    if (spec->plan.rule.bytes == 0) return 0;
+    struct bel_rule *rule = bel__arena_take(&operation->arena, sizeof *rule);
+    if (rule == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
+    *rule = (struct bel_rule){.said = spec->plan, .id = spec->id};
+    rule->created.ms = bel__node_now(operation->node);
+    operation->rule = rule;
+    int err = bel__rule_begin(rule, spec, operation->node->options.zones, &why);
+    bool is_far = err == 0 && rule->next.ms > BEL_REDIS_TIME_END_MS - (int64_t)spec->plan.spread_ms;
+    if (err == BEL_ERANGE || is_far) {
+        return bel__operation_refuse(operation, BEL_EINVAL, "the rule has no future time");
+    }
+    if (err == BEL_EINVAL && why.position != SIZE_MAX) {
+        return bel__operation_refuse(operation, err, "rule: at byte %zu, expected %s",
+                                     why.position + 1, why.expected);
+    }
+    if (err == 0) return 0;
+    return bel__operation_refuse(operation, err, "plan: expected %s", why.expected);
 }
 
 static bool has_at_sign(struct bel_view id)
@@ -191,8 +226,9 @@ static int prepare(struct bel_operation *operation)
     if (err == 0) err = check_times(operation, spec);
     if (err == 0) err = check_rest(operation, spec);
     if (err) return err;
-    if (spec->id.bytes == 0) return make_id(operation, &spec->id);
-    if (bel_id_is_valid(spec->id)) return 0;
+    if (spec->id.bytes == 0) err = make_id(operation, &spec->id);
+    if (err) return err;
+    if (bel_id_is_valid(spec->id)) return begin_rule(operation);
     return has_at_sign(spec->id) ? 0 : refuse_id(operation);
 }
 
@@ -223,8 +259,14 @@ static void looked_up(struct bel_item *item, const struct bel_results *results)
     bel__operation_answer(operation);
 }
 
-static void add_time(struct bel_batch *batch, const struct bel_schedule_spec *spec)
+static void add_time(struct bel_batch *batch, const struct bel_operation *operation)
 {
+    const struct bel_schedule_spec *spec = &operation->command.schedule;
+    if (operation->rule != NULL) {
+        bel__batch_word(batch, "a");
+        bel__batch_number(batch, operation->rule->next.ms);
+        return;
+    }
     switch (spec->when) {
     case BEL_WHEN_NOW:
         bel__batch_word(batch, "n");
@@ -239,6 +281,23 @@ static void add_time(struct bel_batch *batch, const struct bel_schedule_spec *sp
         bel__batch_number(batch, spec->at.ms < 0 ? 0 : spec->at.ms);
         break;
     }
+}
+
+static void add_rule(struct bel_batch *batch, const struct bel_rule *rule)
+{
+    if (rule == NULL) {
+        bel__batch_word(batch, "");
+        return;
+    }
+    uint8_t *bytes = bel__batch_space(batch, bel__rule_bytes(rule));
+    if (bytes != NULL) bel__rule_write(rule, bytes);
+}
+
+static bool rings_now(const struct bel_operation *operation)
+{
+    const struct bel_rule *rule = operation->rule;
+    if (rule == NULL) return false;
+    return rule->next.ms + (int64_t)bel__rule_place(rule) <= bel__node_now(operation->node);
 }
 
 static void begin(struct bel_operation *operation)
@@ -258,12 +317,14 @@ static void begin(struct bel_operation *operation)
     if (is_asked) return;
     bel__batch_number(batch, spec->conflict);
     bel__batch_number(batch, spec->has_priority ? spec->priority : PRIORITY_DEFAULT);
-    add_time(batch, spec);
+    add_time(batch, operation);
     bel__batch_number(batch, (int64_t)spec->lease_ms);
     bel__batch_number(batch, (int64_t)spec->expires_ms);
     bel__batch_number(batch, (int64_t)spec->payload.bytes);
     uint8_t *body = bel__batch_space(batch, bel__record_body_bytes(spec));
     if (body != NULL) bel__record_body_write(spec, body);
+    add_rule(batch, operation->rule);
+    if (rings_now(operation)) bel__operation_hold(operation); /* until the plan has rung */
     bel__node_mark(operation->node, operation->topic);
 }
 

@@ -75,6 +75,7 @@ static void begin_cancel(struct bel_operation *operation)
     for (size_t i = 0; i < cancel->ids_count; i++) {
         bel__batch_text(batch, cancel->ids[i]);
     }
+    bel__node_mark(operation->node, operation->topic); /* a blocked occurrence may run */
 }
 
 const struct bel_redis_verb bel__redis_cancel = {prepare_cancel, begin_cancel};

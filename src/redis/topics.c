@@ -253,11 +253,12 @@ static void add_setting(struct bel_batch *batch, const struct bel_settings *sett
 {
     static const char *const numbers[BEL_SETTINGS] = {
         [0] = "lease_ms",          [2] = "crashes_n", [4] = "retention_ms",
-        [5] = "retention_dead_ms", [6] = "depth_n",
+        [5] = "retention_dead_ms", [6] = "depth_n",   [7] = "misfire_after_ms",
     };
     const uint64_t values[BEL_SETTINGS] = {
-        [0] = settings->lease_ms,          [2] = settings->crashes, [4] = settings->retention_ms,
-        [5] = settings->retention_dead_ms, [6] = settings->depth,
+        [0] = settings->lease_ms,     [2] = settings->crashes,
+        [4] = settings->retention_ms, [5] = settings->retention_dead_ms,
+        [6] = settings->depth,        [7] = settings->misfire_after_ms,
     };
     char text[BEL_SETTING_TEXT_MAX];
     size_t bytes = bel__setting_print(settings, index, text);

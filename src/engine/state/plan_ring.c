@@ -19,13 +19,9 @@
 #include "engine/state/plan.h"
 #include "engine/state/plan_rule.h"
 #include "engine/state/state.h"
-#include "plan/misfire_slice.h"
+#include "plan/missed.h"
 
 #include <assert.h>
-
-enum {
-    VISITS_MAX = 10000, /* missed times of a plan with COUNT that one ring visits */
-};
 
 /* What one ring does. */
 struct ring {
@@ -40,22 +36,6 @@ struct ring {
     bool is_cut;  /* there are more missed times than one ring visits: `next` is the first */
 };
 
-/* The times to come: first `next`, which a command may have set, then the times of the rule. */
-struct rule_context {
-    const struct bel_plan *plan;
-    int64_t next;
-};
-
-static bool next_by_rule(void *context, struct bel_wall after, struct bel_wall *out)
-{
-    const struct rule_context *rule = context;
-    if (after.ms < rule->next) {
-        out->ms = rule->next;
-        return true;
-    }
-    return bel_plan_next(rule->plan, after, 0, out) == 0;
-}
-
 /* Returns whether it is too late for a nominal time by now: a misfire. */
 static bool is_late(const struct bel_engine *engine, const struct bel_found *found,
                     uint64_t nominal)
@@ -64,74 +44,31 @@ static bool is_late(const struct bel_engine *engine, const struct bel_found *fou
     return (uint64_t)engine->now.wall > time + bel__topic_settings(found->topic)->misfire_after_ms;
 }
 
-/* Counts the missed times of an interval that its policy does not make, without visiting them.
- * Moves the range and the rule's next time to the first of the others. */
-static uint64_t pass_over(const struct bel_recurrence *recurrence, uint64_t left,
-                          struct bel_misfire_range *range, struct rule_context *rule)
-{
-    uint32_t kept = bel__misfire_made_max(recurrence->misfire);
-    int64_t end = range->until.ms;
-    struct bel_wall first = {rule->next}, second;
-    if (kept == 0) kept = 1;
-    if (recurrence->has_until && recurrence->until.ms < end) end = recurrence->until.ms;
-    if (recurrence->kind != BEL_PLAN_EVERY) return 0;
-    if (bel_plan_next(rule->plan, first, 0, &second) != 0 || second.ms > end) return 0;
-    int64_t period = second.ms - first.ms;
-    uint64_t total = (uint64_t)((end - first.ms) / period) + 1;
-    if (total > left) total = left;
-    if (total <= kept) return 0;
-    rule->next = first.ms + (int64_t)(total - kept) * period;
-    range->after.ms = rule->next - 1;
-    return total - kept;
-}
-
-/* As choose(), for a plan with COUNT: the first COUNT times of its rule are the times of the plan,
- * whether they are made, skipped or missed. */
-static void choose_counted(const struct bel_found *found, struct bel_misfire_range range,
-                           struct rule_context *rule, struct ring *ring)
-{
-    struct bel_wall times[BEL_MISFIRE_MAX];
-    const struct bel_recurrence *recurrence = &found->record.rule;
-    uint64_t left = recurrence->count - bel__plan_used(&found->plan);
-    ring->missed = pass_over(recurrence, left, &range, rule);
-    struct bel_misfire_slice slice =
-        bel__misfire_slice(recurrence->misfire, left - ring->missed, VISITS_MAX,
-                           &(struct bel_misfire_plan){next_by_rule, rule}, range, times);
-    ring->missed += slice.skipped_count;
-    ring->makes = slice.made_count > 0;
-    if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
-    ring->is_cut = !slice.is_last;
-    ring->has_next = slice.has_next && bel__time_is_valid((uint64_t)slice.next.ms);
-    if (ring->has_next) ring->next = (uint64_t)slice.next.ms;
-    ring->is_over = !ring->makes && !ring->has_next;
-}
-
 /* Applies the misfire policy to a plan that is too late: finds the first missed time to make, if
  * any. */
 static int choose(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
 {
     struct bel_wall times[BEL_MISFIRE_MAX];
+    const struct bel_recurrence *rule = &found->record.rule;
     struct bel_plan *plan;
     int err = bel__plan_again(engine, &found->record, &plan);
     if (err) return err;
-    struct rule_context rule = {plan, (int64_t)found->plan.next};
     uint64_t late =
         bel__topic_settings(found->topic)->misfire_after_ms + bel__plan_place(&found->record);
-    struct bel_misfire_range range = {.after = {(int64_t)found->plan.next - 1},
-                                      .until = {engine->now.wall - (int64_t)late - 1}};
-    if (found->record.rule.count > 0) {
-        choose_counted(found, range, &rule, ring);
-        bel_plan_destroy(plan);
-        return 0;
-    }
-    struct bel_misfire_result result =
-        bel_misfire_choose(found->record.rule.misfire, BEL_MISFIRE_MAX,
-                           &(struct bel_misfire_plan){next_by_rule, &rule}, range, times);
+    struct bel_missed_plan missed = {.plan = plan,
+                                     .policy = rule->misfire,
+                                     .next = {(int64_t)found->plan.next},
+                                     .has_until = rule->has_until,
+                                     .until = rule->until};
+    if (rule->count > 0) missed.left = rule->count - bel__plan_used(&found->plan);
+    struct bel_wall end = {engine->now.wall - (int64_t)late - 1};
+    struct bel_missed result = bel__missed_choose(&missed, end, times);
     bel_plan_destroy(plan);
     assert(result.made_count <= BEL_MISFIRE_MAX);
     ring->missed = result.skipped_count;
     ring->makes = result.made_count > 0;
     if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
+    ring->is_cut = result.is_cut;
     ring->has_next = result.has_next && result.next.ms >= 0 &&
                      bel__time_is_valid((uint64_t)result.next.ms); /* as bel__plan_after() */
     if (ring->has_next) ring->next = (uint64_t)result.next.ms;

@@ -3,7 +3,8 @@
 -- none), bytes of bodies after which a page ends. The results are a list of timers, each as of GET,
 -- and where the page has ended: {section, score, member}, or false after the last one.
 --
--- Sections come one after the other: 0 timers with a due, 1 blocked ones, 4 to 8 the ends by state.
+-- Sections come one after the other: 0 timers and plans with a due, 1 those without one, 4 to 8 the
+-- ends by state.
 -- Leased timers are ordered by their due, which no sorted set has: all leases of the topic are read
 -- and sorted.
 
@@ -95,9 +96,12 @@ local from, to = tonumber(ARGV[7]), tonumber(ARGV[8])
 local page, page_bytes, last = {}, 0, nil
 
 local function state_of(section, member, score)
-    if section == 1 then return BLOCKED end
+    if section == 1 then
+        return find_plan(string.sub(member, 9)) and SCHEDULED or BLOCKED
+    end
     if section >= DONE then return section end
     if call('ZSCORE', LEASE, member) then return LEASED end
+    if call('ZSCORE', PLAN, member) then return SCHEDULED end
     return score <= now and READY or SCHEDULED
 end
 
@@ -118,11 +122,14 @@ local function walk_section(section, at)
         local needs_pend = state == -1 or state <= READY
         local needs_lease = state == -1 or state == LEASED
         if state == SCHEDULED and is_after(now, '', at) then at = {score = now, member = ''} end
-        return merge(needs_pend and walk(PEND, at, count + 1) or walk_nothing,
-                     needs_lease and walk_leases(at) or walk_nothing)
+        local timers = merge(needs_pend and walk(PEND, at, count + 1) or walk_nothing,
+                             needs_lease and walk_leases(at) or walk_nothing)
+        local needs_plans = state == -1 or state == SCHEDULED
+        return merge(timers, needs_plans and walk(PLAN, at, count + 1) or walk_nothing)
     end
     local key = section == 1 and BLOCK or ENDS[section]
-    if state ~= -1 and state ~= (section == 1 and BLOCKED or section) then return walk_nothing end
+    local needs_key = section == 1 and (state == BLOCKED or state == SCHEDULED) or state == section
+    if state ~= -1 and not needs_key then return walk_nothing end
     return walk(key, at, count + 1)
 end
 

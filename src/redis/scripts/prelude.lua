@@ -1,31 +1,44 @@
 -- prelude - what every script has in common. It stands in front of each body.
 --
 -- A script is one transition of one partition of a topic. It reads the time once, ends what is past
--- (sweep), checks everything, then writes, and replies {now, next, ...}: the time it used, and when
--- something happens next in the partition (-1: never), both in ms.
+-- (sweep), checks everything, then writes, and replies {now, next, ring, ...}: the time it used,
+-- when something happens next in the partition, and when a plan rings next (-1: never), all in ms.
 --
 -- A timer is a record in `rec` and a member in exactly one sorted set:
 --
 --     pend   score due         scheduled, or ready if the score is not after now
 --     lease  score lease end   leased; `tok` has the token and what the claim said
---     block  score 0           blocked
+--     block  score 0           blocked; also a plan that has no next time now
+--     plan   score next ring   a plan: a node computes its times, and calls the script ring
 --     done dead cancelled expired skipped      score finished; `att` has the state
 --
 -- A member is priority u8, sequence u56, id; in `block` and the ends the priority is 0, because
 -- these are in the order of the sequence alone. A record is a head (HEAD) and a body that only C
--- reads. `att` has what the life of a timer has left: attempts, crashes, outcomes, how it ended.
+-- reads. `att` has what the life of a timer has left: attempts, crashes, outcomes, how it ended; of
+-- a plan it has, in place of the result, its state (PLAN_STATE) and its rule, which only C reads.
+-- `occ` has the unfinished occurrences of all plans: r (runs) or b (blocked) and the id.
 --
 -- Every sorted set and hash has one entry of 65 bytes that means nothing: the key exists from the
 -- birth of the partition on, and is never stored as a list that each lookup would scan.
 
 local PEND, LEASE, REC, TOK, ATT, EXP, PLAN, HOUR, BLOCK, CFG, ST = unpack(KEYS, 1, 11)
+local OCC = KEYS[17]
 local ENDS = {[4] = KEYS[12], [5] = KEYS[13], [6] = KEYS[14], [7] = KEYS[15], [8] = KEYS[16]}
 local SCHEDULED, READY, LEASED, BLOCKED, DONE, DEAD, CANCELLED, EXPIRED, SKIPPED =
     0, 1, 2, 3, 4, 5, 6, 7, 8
 local HEAD = '>c8i7i7i7I7I7I4B' -- prefix, due, created, expiry, expires, lease, payload, kind
 local HEAD_BYTES = 48
+local TIMER, A_PLAN, OCCURRENCE = 0, 1, 2 -- kinds
 local ATT_HEAD = '>Bi7I4I4' -- state (0: not ended), finished, attempts, crashes
 local TOK_HEAD = '>c12I7i7' -- secret, length of the lease, due; then the name of the worker
+-- has next, next, made, skipped, missed, has start, start, mode, overlap, count, has until, until,
+-- period, place in the spread window, is catching up
+local PLAN_STATE = '>Bi7I7I7I7Bi7BBI7Bi7I7I7B'
+local PLAN_STATE_BYTES = 69
+local SKIP, QUEUE, ALLOW = 0, 1, 2 -- overlap
+local DELAY = 1 -- mode
+local QUEUE_MAX = 100
+local TIME_END = 253402300799999
 local SECRET_BYTES = 12
 local SENTINEL = string.rep('\255', 65)
 local SWEEP_MAX, OUTCOMES_MAX, FOREVER = 100, 5, -1
@@ -47,7 +60,7 @@ local earliest -- the earliest time that this script has added
 local cfg = {}
 do
     local v = call('HMGET', CFG, 'paused', 'lease_ms', 'crashes_n', 'retention_ms',
-                   'retention_dead_ms', 'depth_n')
+                   'retention_dead_ms', 'depth_n', 'resting')
     cfg.known = v[1] ~= false
     cfg.paused = v[1] == '1'
     cfg.lease = tonumber(v[2] or 30000)
@@ -55,6 +68,7 @@ do
     cfg.retention = tonumber(v[4] or 0)
     cfg.retention_dead = tonumber(v[5] or FOREVER)
     cfg.depth = tonumber(v[6] or 0)
+    cfg.resting = tonumber(v[7] or 0) -- plans in `block`
 end
 
 -- Creates every key of a partition that does not exist yet.
@@ -145,6 +159,46 @@ local function note(a, kind, reason)
     a.outcomes = a.outcomes .. struct.pack('>Bi7I2c0', kind, now, #reason, reason)
 end
 
+local function read_plan(a)
+    local p = {rule = string.sub(a.result, PLAN_STATE_BYTES + 1)}
+    p.has_next, p.next, p.made, p.skipped, p.missed, p.has_start, p.start, p.mode, p.overlap,
+        p.count, p.has_until, p.to, p.period, p.place, p.catching =
+        struct.unpack(PLAN_STATE, a.result)
+    return p
+end
+
+local function write_plan(a, p)
+    a.result = struct.pack(PLAN_STATE, p.has_next, p.next, p.made, p.skipped, p.missed,
+                           p.has_start, p.start, p.mode, p.overlap, p.count, p.has_until, p.to,
+                           p.period, p.place, p.catching) .. p.rule
+end
+
+local function rest(count)
+    cfg.resting = cfg.resting + count
+    call('HINCRBY', CFG, 'resting', count)
+end
+
+-- Puts an unfinished plan where it belongs, and stores its state.
+local function place_plan(id, r, a, p)
+    write_plan(a, p)
+    write_att(id, a)
+    if p.has_next == 1 then
+        call('ZADD', PLAN, print_number(p.next + p.place), r.prefix .. id)
+        happens(p.next + p.place)
+    else
+        rest(1)
+        call('ZADD', BLOCK, 0, end_member(r.prefix, id))
+    end
+end
+
+-- Takes an unfinished plan out of its place.
+local function displace_plan(id, r)
+    if call('ZREM', PLAN, r.prefix .. id) == 0 and
+        call('ZREM', BLOCK, end_member(r.prefix, id)) == 1 then
+        rest(-1)
+    end
+end
+
 -- Puts a timer into `pend`, at the due of its record.
 local function pend(id, r)
     call('ZADD', PEND, print_number(r.due), r.prefix .. id)
@@ -158,7 +212,9 @@ end
 -- Takes a timer out of the sorted set that it is in, whatever its state.
 local function take_out(id, r, state)
     local member = r.prefix .. id
-    if state <= READY then
+    if r.kind == A_PLAN and state <= READY then
+        displace_plan(id, r)
+    elseif state <= READY then
         call('ZREM', PEND, member)
         if r.expiry ~= 0 then call('ZREM', EXP, id) end
     elseif state == LEASED then
@@ -181,6 +237,8 @@ local function retention_of(state)
     return cfg.retention_dead
 end
 
+local ended -- of an occurrence; below
+
 -- Ends a timer that is in no sorted set any more. `a` may be nil: nothing to add to `att`.
 local function finish(id, prefix, state, reason, a)
     local kept = retention_of(state)
@@ -193,6 +251,7 @@ local function finish(id, prefix, state, reason, a)
         call('ZADD', ENDS[state], now_text, end_member(prefix, id))
         if kept ~= FOREVER then happens(now + kept) end
     end
+    if string.find(id, '@', 1, true) then ended(id) end
 end
 
 local function is_expired(r)
@@ -237,6 +296,81 @@ local function expire(id)
     finish(id, r.prefix, EXPIRED, 'expired')
 end
 
+-- Returns the ids of the occurrences of a plan that run ('r') or are blocked ('b').
+local function occurrences(plan, which)
+    local first = which .. plan .. '@'
+    local members = call('ZRANGEBYLEX', OCC, '[' .. first, '(' .. first .. ':')
+    for i, member in ipairs(members) do
+        members[i] = string.sub(member, 2)
+    end
+    return members
+end
+
+local function count_occurrences(plan, which)
+    local first = which .. plan .. '@'
+    return call('ZLEXCOUNT', OCC, '[' .. first, '(' .. first .. ':')
+end
+
+local function nominal_of(id)
+    return tonumber(string.sub(id, string.find(id, '@', 1, true) + 1))
+end
+
+-- Lets the blocked occurrence with the earliest nominal time run.
+local function unblock(plan)
+    local first
+    for _, id in ipairs(occurrences(plan, 'b')) do
+        if not first or nominal_of(id) < nominal_of(first) then first = id end
+    end
+    local r = read_record(call('HGET', REC, first))
+    call('ZREM', BLOCK, end_member(r.prefix, first))
+    call('ZREM', OCC, 'b' .. first)
+    call('ZADD', OCC, 0, 'r' .. first)
+    move(first, r, r.due)
+    if is_expired(r) then expire(first) end
+end
+
+-- Ends a plan that has no more times, and is in no sorted set any more.
+local function end_plan(id, r, a, p)
+    p.has_next = 0
+    write_plan(a, p)
+    finish(id, r.prefix, DONE, '', a)
+end
+
+-- Returns the state of an unfinished plan: its record, `att` and PLAN_STATE; or nil.
+local function find_plan(id)
+    local bytes = call('HGET', REC, id)
+    local r = bytes and read_record(bytes)
+    if not r or r.kind ~= A_PLAN then return nil end
+    local a = read_att(id)
+    if a.state ~= 0 then return nil end
+    return r, a, read_plan(a)
+end
+
+-- Sets the next time of a plan of mode delay, which is in no sorted set, to now and its period; or
+-- ends the plan.
+local function go_on(id, r, a, p)
+    local next = now + p.period
+    local is_used = p.count > 0 and p.made + p.skipped + p.missed >= p.count
+    if is_used or (p.has_until == 1 and next > p.to) or next > TIME_END then
+        return end_plan(id, r, a, p)
+    end
+    p.has_next, p.next = 1, next
+    place_plan(id, r, a, p)
+end
+
+-- An occurrence has ended: the next one in the queue runs, or a plan of mode delay goes on.
+function ended(id)
+    local plan = string.sub(id, 1, string.find(id, '@', 1, true) - 1)
+    call('ZREM', OCC, 'r' .. id, 'b' .. id)
+    local runs, blocked = count_occurrences(plan, 'r'), count_occurrences(plan, 'b')
+    if runs > 0 then return end
+    if blocked > 0 then return unblock(plan) end
+    local r, a, p = find_plan(plan)
+    if not r or p.has_next == 1 then return end
+    displace_plan(plan, r)
+    go_on(plan, r, a, p)
+end
+
 -- Deletes ended timers whose retention is over. Returns their number.
 local function forget(state, limit)
     local kept = retention_of(state)
@@ -275,6 +409,12 @@ local function first_after_now(key)
                          1)[2])
 end
 
+-- Returns when the first plan rings, which may be in the past; nil if none does.
+local function next_ring()
+    local score = call('ZRANGE', PLAN, 0, 0, 'WITHSCORES')[2]
+    if score ~= 'inf' then return tonumber(score) end
+end
+
 -- Returns when something happens next: -1 if nothing will.
 local function next_time(is_swept)
     if not is_swept then return now end
@@ -282,6 +422,7 @@ local function next_time(is_swept)
     for _, key in ipairs({PEND, LEASE, EXP}) do
         first = math.min(first, first_after_now(key) or math.huge)
     end
+    first = math.min(first, next_ring() or math.huge)
     for state = DONE, SKIPPED do
         local kept = retention_of(state)
         if kept ~= FOREVER and kept ~= 0 then
@@ -299,6 +440,9 @@ local function look(id)
     if not bytes or id == SENTINEL then return nil end
     local r = read_record(bytes)
     local member = r.prefix .. id
+    if r.kind == A_PLAN and find_plan(id) then
+        return r, SCHEDULED, tonumber(call('ZSCORE', PLAN, member) or 0)
+    end
     local score = call('ZSCORE', PEND, member)
     if score then
         if not is_expired(r) then
@@ -340,6 +484,7 @@ if cfg.known then is_swept = sweep() end
 -- Ends a script: announces, and completes the reply.
 local function reply(results)
     announce()
+    table.insert(results, 1, cfg.known and next_ring() or -1)
     table.insert(results, 1, cfg.known and next_time(is_swept) or -1)
     table.insert(results, 1, now)
     return results

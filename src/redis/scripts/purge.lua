@@ -17,8 +17,28 @@ local function purge_pend(from, to, limit)
         call('ZREM', PEND, member)
         call('ZREM', EXP, id)
         delete(id)
+        if string.find(id, '@', 1, true) then ended(id) end
     end
     return #members
+end
+
+-- Purges plans, and leaves their occurrences.
+local function purge_plans(limit)
+    local members = call('ZRANGEBYSCORE', PLAN, '-inf', '(+inf', 'LIMIT', 0, limit)
+    for _, member in ipairs(call('ZRANGEBYSCORE', BLOCK, 0, 0)) do
+        members[#members + 1] = member
+    end
+    local count = 0
+    for _, member in ipairs(members) do
+        local id = string.sub(member, 9)
+        local r = count < limit and find_plan(id)
+        if r then
+            displace_plan(id, r)
+            delete(id)
+            count = count + 1
+        end
+    end
+    return count
 end
 
 local function purge_ends(until_text, limit)
@@ -42,6 +62,7 @@ elseif state == READY then
     count = purge_pend('-inf', until_text, limit)
 elseif state == SCHEDULED then
     count = purge_pend('(' .. until_text, '(+inf', limit)
+    count = count + purge_plans(limit - count)
 else
     count = purge_end(state, until_text, limit)
 end

@@ -7,6 +7,7 @@ local function revive(id, r)
     a.state, a.finished, a.attempts, a.crashes, a.reason = 0, 0, 0, 0, ''
     write_att(id, a)
     if r.expires > 0 then r.expiry = now + r.expires end
+    if r.kind == OCCURRENCE then call('ZADD', OCC, 0, 'r' .. id) end
     move(id, r, now)
 end
 

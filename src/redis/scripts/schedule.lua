@@ -1,7 +1,8 @@
--- SCHEDULE. Items of nine: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
--- expires, bytes of the payload, body. Each result is 'new', 'kept', 'taken' or 'full'.
+-- SCHEDULE. Items of ten: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
+-- expires, bytes of the payload, body, state and rule of a plan (empty: not a plan). Each result is
+-- 'new', 'kept', 'taken' or 'full'.
 
-local ARGS = 9
+local ARGS = 10
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
 
 local function due_of(when, ms)
@@ -9,20 +10,42 @@ local function due_of(when, ms)
     return when == 'i' and now + ms or ms
 end
 
+-- Returns the due of an old timer, or the next time of an old plan; nil if it has none.
+local function old_due(id, old, state)
+    if state > LEASED then return nil end
+    if old.kind ~= A_PLAN then return old.due end
+    local p = read_plan(read_att(id))
+    return p.has_next == 1 and p.next or nil
+end
+
 -- Returns whether the policy keeps the old timer.
-local function old_stays(policy, old, state, due)
+local function old_stays(policy, id, old, state, due)
     if policy == KEEP or policy == REJECT then return true end
     if policy ~= EARLIEST and policy ~= LATEST then return false end
-    if state > LEASED then return false end
-    if policy == EARLIEST then return old.due <= due end
-    return old.due >= due
+    local its_due = old_due(id, old, state)
+    if not its_due then return false end
+    if policy == EARLIEST then return its_due <= due end
+    return its_due >= due
 end
 
 -- Returns whether the topic has as many unfinished timers as its depth. The entries that mean
 -- nothing do not count.
 local function is_full()
     if cfg.depth == 0 then return false end
-    return call('ZCARD', PEND) + call('ZCARD', LEASE) + call('ZCARD', BLOCK) - 3 >= cfg.depth
+    local count = call('ZCARD', PEND) + call('ZCARD', LEASE) + call('ZCARD', BLOCK) - 3
+    return count - cfg.resting >= cfg.depth
+end
+
+-- Stores a new timer or plan.
+local function store(id, r, plan)
+    write_record(id, r)
+    if r.kind == A_PLAN then
+        local a = read_att(id)
+        a.result = plan
+        return place_plan(id, r, a, read_plan(a))
+    end
+    pend(id, r)
+    if is_expired(r) then expire(id) end
 end
 
 local function schedule(at)
@@ -30,21 +53,22 @@ local function schedule(at)
     local due = due_of(ARGV[at + 3], tonumber(ARGV[at + 4]))
     local expires = tonumber(ARGV[at + 6])
     local old, state = look(id)
-    if old and old_stays(policy, old, state, due) then
+    if old and old_stays(policy, id, old, state, due) then
         return policy == REJECT and 'taken' or 'kept'
     end
-    if not (old and state < DONE) and is_full() then return 'full' end
+    local is_plan = ARGV[at + 9] ~= ''
+    local replaces = old and state < DONE and old.kind ~= A_PLAN
+    if not is_plan and not replaces and is_full() then return 'full' end
     if old then
         take_out(id, old, state)
         call('HDEL', ATT, id)
     end
     local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequences(1)), due = due,
                created = now, expires = expires, expiry = expires > 0 and due + expires or 0,
-               lease = tonumber(ARGV[at + 5]), payload = tonumber(ARGV[at + 7]), kind = 0}
+               lease = tonumber(ARGV[at + 5]), payload = tonumber(ARGV[at + 7]),
+               kind = is_plan and A_PLAN or TIMER}
     r.bytes = string.rep('\0', HEAD_BYTES) .. ARGV[at + 8]
-    write_record(id, r)
-    pend(id, r)
-    if is_expired(r) then expire(id) end
+    store(id, r, ARGV[at + 9])
     return 'new'
 end
 

@@ -11,9 +11,10 @@ local function count(key)
 end
 
 local ready = call('ZCOUNT', PEND, '-inf', now_text)
-local counts = {count(PEND) - ready, ready, count(LEASE), count(BLOCK)}
+local plans = count(PLAN) + cfg.resting
+local counts = {count(PEND) - ready + plans, ready, count(LEASE), count(BLOCK) - cfg.resting}
 for state = DONE, SKIPPED do
     counts[#counts + 1] = count(ENDS[state])
 end
 local first = call('ZRANGEBYSCORE', PEND, '-inf', now_text, 'WITHSCORES', 'LIMIT', 0, 1)[2]
-return reply({counts, first or false, call('HGETALL', CFG), call('HGETALL', ST), 0})
+return reply({counts, first or false, call('HGETALL', CFG), call('HGETALL', ST), plans})
