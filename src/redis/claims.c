@@ -19,8 +19,8 @@
 
 enum {
     TOPICS_MAX = 100,
-    PAYLOADS_BYTES_MAX = 8 << 20, /* after which a claim gets no more */
-    SERVED_MAX = 1000,            /* deliveries to parked claims in one call */
+    LOAD_BYTES_MAX = 1 << 20, /* of payloads and headers, after which a claim gets no more */
+    SERVED_MAX = 1000,        /* deliveries to parked claims in one call */
 };
 
 /* What a claim does in one of its topics. */
@@ -357,7 +357,7 @@ static void counted(struct bel_item *item, const struct bel_results *results)
     share(operation);
     for (size_t i = 0; i < operation->topics_count; i++) {
         if (claiming->parts[i].share == 0) continue;
-        send_claim(&claiming->parts[i], claiming->parts[i].share, PAYLOADS_BYTES_MAX);
+        send_claim(&claiming->parts[i], claiming->parts[i].share, LOAD_BYTES_MAX);
     }
     if (claiming->left == 0) end(operation);
 }
@@ -366,7 +366,7 @@ static void begin(struct bel_operation *operation)
 {
     struct bel_claiming *claiming = operation->claiming;
     if (operation->topics_count == 1) {
-        send_claim(&claiming->parts[0], operation->command.claim.count, PAYLOADS_BYTES_MAX);
+        send_claim(&claiming->parts[0], operation->command.claim.count, LOAD_BYTES_MAX);
         if (claiming->left == 0) end(operation);
         return;
     }
@@ -408,7 +408,7 @@ void bel__claims_serve(struct bel_redis *node, struct bel_redis_topic *topic)
             operation->claiming->parts[i].count = 0;
         }
         operation->claiming->err = 0;
-        send_claim(part, operation->command.claim.count, PAYLOADS_BYTES_MAX);
+        send_claim(part, operation->command.claim.count, LOAD_BYTES_MAX);
         asked += operation->command.claim.count;
     }
 }

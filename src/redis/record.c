@@ -3,8 +3,9 @@
 /*
  * All numbers are big-endian, as struct.pack() of Lua writes them.
  *
- *     record   prefix 8 | due 7 | created 7 | expiry 7 | expires 7 | lease 7 | payload bytes 4 |
+ *     record   prefix 8 | due 7 | created 7 | expiry 7 | expires 7 | lease 7 | load 4 |
  *              kind 1 | body
+ *     load     bytes of payload and headers, which limit a claim
  *     body     version 1 | correlation bytes 2 | retry bytes 2 | headers 2 |
  *              correlation | retry | (name bytes 4, value bytes 4, name, value) ... | payload
  *     att      state 1 | finished 7 | attempts 4 | crashes 4 | reason 2 + | outcomes 2 + |
@@ -31,6 +32,15 @@ enum {
 };
 
 /* --- Writing --- */
+
+size_t bel__record_load(const struct bel_schedule_spec *spec)
+{
+    size_t bytes = spec->payload.bytes;
+    for (size_t i = 0; i < spec->headers_count; i++) {
+        bytes += spec->headers[i].name.bytes + spec->headers[i].value.bytes;
+    }
+    return bytes;
+}
 
 size_t bel__record_body_bytes(const struct bel_schedule_spec *spec)
 {
@@ -92,7 +102,7 @@ int bel__record_read(struct bel_view record, struct bel_arena *arena, struct bel
     out->expiry = bel__take_time(&cursor);
     out->expires_ms = bel__take_number(&cursor, 7);
     out->lease_ms = bel__take_number(&cursor, 7);
-    size_t payload_bytes = (size_t)bel__take_number(&cursor, 4);
+    (void)bel__take_number(&cursor, 4);
     out->is_plan = bel__take_number(&cursor, 1) == KIND_PLAN;
     if (bel__take_number(&cursor, 1) != BODY_VERSION) return BEL_ECORRUPT;
     size_t correlation_bytes = (size_t)bel__take_number(&cursor, 2);
@@ -102,8 +112,8 @@ int bel__record_read(struct bel_view record, struct bel_arena *arena, struct bel
     out->retry = bel__take(&cursor, retry_bytes);
     int err = read_headers(&cursor, arena, out);
     if (err) return err;
-    out->payload = bel__take(&cursor, payload_bytes);
-    return cursor.is_bad || cursor.left > 0 ? BEL_ECORRUPT : 0;
+    out->payload = bel__take(&cursor, cursor.left);
+    return cursor.is_bad ? BEL_ECORRUPT : 0;
 }
 
 uint64_t bel__record_attempts(struct bel_view att)

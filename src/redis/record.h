@@ -17,6 +17,9 @@
 size_t bel__record_body_bytes(const struct bel_schedule_spec *spec);
 void bel__record_body_write(const struct bel_schedule_spec *spec, uint8_t *out);
 
+/* Returns the size of payload and headers, which limits what a claim gets. */
+size_t bel__record_load(const struct bel_schedule_spec *spec);
+
 /* The parts of a record. Texts are views into it. */
 struct bel_stored {
     uint8_t prefix[8]; /* priority and sequence, big-endian */

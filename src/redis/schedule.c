@@ -320,7 +320,7 @@ static void begin(struct bel_operation *operation)
     add_time(batch, operation);
     bel__batch_number(batch, (int64_t)spec->lease_ms);
     bel__batch_number(batch, (int64_t)spec->expires_ms);
-    bel__batch_number(batch, (int64_t)spec->payload.bytes);
+    bel__batch_number(batch, (int64_t)bel__record_load(spec));
     uint8_t *body = bel__batch_space(batch, bel__record_body_bytes(spec));
     if (body != NULL) bel__record_body_write(spec, body);
     add_rule(batch, operation->rule);

@@ -1,6 +1,6 @@
 -- CLAIM. Items of five: count, lease (0: that of the timer or topic), secret, name of the worker,
--- bytes of payload after which a claim stops. Each result is a list of deliveries: id, record,
--- `att` or false, length of the lease.
+-- bytes of payloads and headers after which a claim stops. Each result is a list of deliveries: id,
+-- record, `att` or false, length of the lease.
 --
 -- All claims of a call are served from one range of ready timers, first come, first served.
 
@@ -69,7 +69,7 @@ local function serve()
             bytes <= tonumber(ARGV[at + 4]) do
             local i = next_at
             local r, lease = take(members[i], ids[i], records[i], at)
-            bytes = bytes + r.payload
+            bytes = bytes + r.load
             deliveries[#deliveries + 1] = {ids[i], records[i], atts[i], lease}
             next_at = i + 1
         end

@@ -26,7 +26,7 @@ local OCC = KEYS[17]
 local ENDS = {[4] = KEYS[12], [5] = KEYS[13], [6] = KEYS[14], [7] = KEYS[15], [8] = KEYS[16]}
 local SCHEDULED, READY, LEASED, BLOCKED, DONE, DEAD, CANCELLED, EXPIRED, SKIPPED =
     0, 1, 2, 3, 4, 5, 6, 7, 8
-local HEAD = '>c8i7i7i7I7I7I4B' -- prefix, due, created, expiry, expires, lease, payload, kind
+local HEAD = '>c8i7i7i7I7I7I4B' -- prefix, due, created, expiry, expires, lease, load, kind
 local HEAD_BYTES = 48
 local TIMER, A_PLAN, OCCURRENCE = 0, 1, 2 -- kinds
 local ATT_HEAD = '>Bi7I4I4' -- state (0: not ended), finished, attempts, crashes
@@ -116,14 +116,14 @@ end
 
 local function read_record(bytes)
     local r = {bytes = bytes}
-    r.prefix, r.due, r.created, r.expiry, r.expires, r.lease, r.payload, r.kind =
+    r.prefix, r.due, r.created, r.expiry, r.expires, r.lease, r.load, r.kind =
         struct.unpack(HEAD, bytes)
     return r
 end
 
 local function write_record(id, r)
     local head = struct.pack(HEAD, r.prefix, r.due, r.created, r.expiry, r.expires, r.lease,
-                             r.payload, r.kind)
+                             r.load, r.kind)
     call('HSET', REC, id, head .. string.sub(r.bytes, HEAD_BYTES + 1))
 end
 

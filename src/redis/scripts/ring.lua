@@ -12,7 +12,7 @@ local function make(id, r, p, nominal, is_blocked)
     local o = {prefix = make_prefix(string.byte(r.prefix), take_sequences(1)),
                due = nominal + p.place, created = now, expires = r.expires,
                expiry = r.expires > 0 and nominal + r.expires or 0, lease = r.lease,
-               payload = r.payload, kind = OCCURRENCE, bytes = r.bytes}
+               load = r.load, kind = OCCURRENCE, bytes = r.bytes}
     write_record(name, o)
     call('ZADD', OCC, 0, (is_blocked and 'b' or 'r') .. name)
     if is_blocked then

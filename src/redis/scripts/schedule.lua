@@ -1,6 +1,6 @@
 -- SCHEDULE. Items of ten: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
--- expires, bytes of the payload, body, state and rule of a plan (empty: not a plan). Each result is
--- 'new', 'kept', 'taken' or 'full'.
+-- expires, bytes of payload and headers, body, state and rule of a plan (empty: not a plan). Each
+-- result is 'new', 'kept', 'taken' or 'full'.
 
 local ARGS = 10
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
@@ -65,7 +65,7 @@ local function schedule(at)
     end
     local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequences(1)), due = due,
                created = now, expires = expires, expiry = expires > 0 and due + expires or 0,
-               lease = tonumber(ARGV[at + 5]), payload = tonumber(ARGV[at + 7]),
+               lease = tonumber(ARGV[at + 5]), load = tonumber(ARGV[at + 7]),
                kind = is_plan and A_PLAN or TIMER}
     r.bytes = string.rep('\0', HEAD_BYTES) .. ARGV[at + 8]
     store(id, r, ARGV[at + 9])
