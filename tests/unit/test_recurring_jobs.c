@@ -14,6 +14,7 @@
 
 enum {
     HOUR = 3600 * 1000,
+    TWO_HOURS = 2 * HOUR,
 };
 
 static const char plain[] = "{\"id\":\"h\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}";
@@ -557,7 +558,7 @@ static void test_limits_of_all(void)
                                              .until_ms = 3 * HOUR / 2,
                                              .has_rate = true,
                                              .rate_count = 1,
-                                             .rate_ms = 2 * HOUR,
+                                             .rate_ms = TWO_HOURS,
                                              .has_concurrency = true,
                                              .concurrency = 1}) == 0);
     rig_move(&rig, HOUR);
@@ -570,7 +571,7 @@ static void test_limits_of_all(void)
     work(&rig, "t", 1);
     SAME(rig_claim(&rig, "t"), ""); /* that was all of the rate */
     rig_reopen(&rig);
-    rig_move(&rig, 2 * HOUR);
+    rig_move(&rig, TWO_HOURS);
     work(&rig, "t", 2);
     rig_check(&rig);
     rig_finish(&rig);

@@ -7,8 +7,8 @@
 #include "engine/commands/commands.h"
 #include "engine/state/ready.h"
 #include "engine/state/retention.h"
-#include "engine/state/topic_row.h"
 #include "engine/state/state.h"
+#include "engine/state/topic_row.h"
 #include "engine/state/work.h"
 
 #include <assert.h>
