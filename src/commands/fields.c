@@ -52,11 +52,20 @@ static const uint16_t rule_facts[] = {[BEL_PLAN_EVERY] = BEL_FACT_EVERY,
                                       [BEL_PLAN_CRON] = BEL_FACT_CRON,
                                       [BEL_PLAN_RRULE] = BEL_FACT_RRULE};
 
+/* Returns whether a timer is or was due. A task that was skipped or cancelled while it was blocked
+ * never was: its due time is 0. */
+static bool has_due(const struct bel_timer *timer)
+{
+    if (timer->plan.rule.bytes > 0) return timer->has_next;
+    if (timer->state == BEL_SKIPPED || timer->state == BEL_CANCELLED) return timer->due.ms != 0;
+    return timer->state != BEL_BLOCKED;
+}
+
 static unsigned facts_of(const struct bel_timer *timer)
 {
     bool is_plan = timer->plan.rule.bytes > 0;
     unsigned facts = 0;
-    if (is_plan ? timer->has_next : timer->state != BEL_BLOCKED) facts |= BEL_FACT_DUE;
+    if (has_due(timer)) facts |= BEL_FACT_DUE;
     if (timer->state >= BEL_DONE) facts |= BEL_FACT_ENDED;
     if (timer->state == BEL_LEASED) facts |= BEL_FACT_LEASED;
     if (timer->expires_ms > 0 && timer->expires.ms != 0) facts |= BEL_FACT_EXPIRES;
@@ -76,8 +85,8 @@ unsigned bel__resource_facts(const struct bel_limit_state *state)
 
 unsigned bel__verdict_facts(const struct bel_verdict *verdict)
 {
-    bool has_due = verdict->state == BEL_SCHEDULED || verdict->state == BEL_READY;
-    return has_due ? BEL_FACT_DUE : 0;
+    bool is_next = verdict->state == BEL_SCHEDULED || verdict->state == BEL_READY;
+    return is_next ? BEL_FACT_DUE : 0;
 }
 
 unsigned bel__job_facts(const struct bel_job *job, bool is_whole)

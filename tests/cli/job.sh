@@ -137,6 +137,14 @@ like watch_counts_what_is_not_done '*mixed	done (1 dead, 1 skipped)	100 %' cat e
 like get_counts_what_is_not_done 'mixed  done (1 dead, 1 skipped)  [[]*' "$belfry" job get mixed
 kill "$worker" && wait "$worker"
 
+# --- a task that was skipped before it was due ---
+is a_skipped_task_has_no_due_time 'mixed/b	skipped		0	' "$belfry" list mixed --state skipped
+json a_skipped_task_has_no_due_time_as_json '"due_ms" not in j' "$belfry" get mixed mixed/b --json
+if has_terminal a_skipped_task_on_a_terminal; then
+    like a_skipped_task_on_a_terminal '*skipped*    -    *mixed/b*' \
+        terminal "$belfry" list mixed --state skipped
+fi
+
 # --- a job that has failed ---
 echo '{"id": "lost", "retry": "max(1)", "tasks": [{"id": "a", "topic": "lost"}]}' |
     "$belfry" job submit - >/dev/null

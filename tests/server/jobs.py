@@ -49,6 +49,10 @@ def test_the_routes():
         assert web.right("GET", "/v1/topics/etl/timers/a%2Ft0")["result"] == "x"
         assert web.right("GET", "/v1/jobs/a")["state"] == "done"
         assert web.right("DELETE", "/v1/jobs/a") == {"count": 0}
+        web.right("POST", "/v1/jobs", chain("n", "never", "never"))
+        assert web.right("DELETE", "/v1/jobs/n") == {"count": 1}
+        timers = web.right("GET", "/v1/topics/never/timers")["timers"]
+        assert {timer["id"]: "due_ms" in timer for timer in timers} == {"n/t0": True, "n/t1": False}
         web.close()
 
 
