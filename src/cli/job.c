@@ -170,6 +170,18 @@ static int64_t number_of(const struct bel_value *job, const char *name)
     return value != NULL ? value->number : 0;
 }
 
+/* Prints the columns of a recurring job, which has no tasks of its own. */
+static void print_recurring(const struct bel_value *job, bool is_terminal)
+{
+    int64_t next_ms = number_of(job, "next_ms");
+    printf(is_terminal ? "      -  " : "\t-\t");
+    bel__job_print_times(number_of(job, "made"), number_of(job, "skipped"),
+                         number_of(job, "missed"));
+    if (next_ms == 0) return;
+    printf(", next ");
+    bel__cli_print_time(next_ms);
+}
+
 static void print_row(const struct bel_value *job)
 {
     const struct bel_value *id = bel_value_find(job, "id"), *state = bel_value_find(job, "state");
@@ -179,8 +191,12 @@ static void print_row(const struct bel_value *job)
     bel__cli_print_line(id->text, 0);
     printf(is_terminal ? "%*s  " : "\t", (int)(id->text.bytes < 30 ? 30 - id->text.bytes : 0), "");
     bel__cli_print_state(state->text, is_terminal ? 10 : 0);
-    printf(is_terminal ? "  %3lld %%  %6lld tasks" : "\t%lld %%\t%lld",
-           (long long)number_of(job, "progress"), (long long)number_of(job, "total"));
+    if (bel_value_find(job, "made") != NULL) {
+        print_recurring(job, is_terminal);
+    } else {
+        printf(is_terminal ? "  %3lld %%  %6lld tasks" : "\t%lld %%\t%lld",
+               (long long)number_of(job, "progress"), (long long)number_of(job, "total"));
+    }
     if (reason != NULL) {
         printf(is_terminal ? "  " : "\t");
         bel__cli_print_line(reason->text, is_terminal ? 20 : 0);

@@ -27,6 +27,7 @@ struct cli_job {
     char *id, *state, *reason;
     char *rule, *zone;                    /* of a recurring job; otherwise empty */
     int64_t next_ms;                      /* its next time; 0: none */
+    int64_t made, skipped, missed;        /* its times so far */
     int64_t total, progress, estimate_ms; /* estimate_ms -1: unknown */
     int64_t counts[BEL_STATES];
     int64_t failures, crashes, completions_per_minute;
@@ -47,9 +48,12 @@ bool bel__job_has_ended(const struct cli_job *job);
 /* Prints how many tasks have ended otherwise than done: " (1 dead, 2 skipped)"; nothing if none. */
 void bel__job_print_lost(const struct cli_job *job);
 
-/* Prints the job in lines of at most `columns` characters: a bar, then a line for each task,
- * indented by its depth. Of more tasks than `rows` only those that are under way or have failed.
- * Returns the number of lines. */
+/* Prints the times of a recurring job: "2 made, 0 skipped, 1 missed". */
+void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed);
+
+/* Prints the job in lines of at most `columns` characters: a bar, or the times of a recurring job;
+ * then a line for each task, indented by its depth. Of more tasks than `rows` only those that are
+ * under way or have failed. Returns the number of lines. */
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
 
 /* Prints a line about what workers did with the tasks; nothing if none was done or failed. */

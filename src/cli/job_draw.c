@@ -46,19 +46,18 @@ void bel__job_print_lost(const struct cli_job *job)
     if (!is_first) (void)putchar(')');
 }
 
-/* Returns the percentage of the bar. In a failed or cancelled job all tasks have ended, so the bar
- * shows those that are done. */
-static int64_t percent_of(const struct cli_job *job)
+void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed)
 {
-    bool is_lost = strcmp(job->state, "failed") == 0 || strcmp(job->state, "cancelled") == 0;
-    if (!is_lost || job->total == 0) return job->progress;
-    return job->counts[BEL_DONE] * 100 / job->total;
+    printf("%lld made, %lld skipped, %lld missed", (long long)made, (long long)skipped,
+           (long long)missed);
 }
 
-/* Prints "  0 9 * * 1 Europe/Berlin, next 2030-01-07T08:00:00Z" of a recurring job. */
+/* Prints "  2 made, 0 skipped, 1 missed  0 9 * * 1 Europe/Berlin, next 2030-01-07T08:00:00Z" of a
+ * recurring job. */
 static void print_rule(const struct cli_job *job)
 {
-    if (job->rule[0] == '\0') return;
+    printf("  ");
+    bel__job_print_times(job->made, job->skipped, job->missed);
     printf("  ");
     bel__cli_print_line(view_of(job->rule), 0);
     if (job->zone[0] != '\0') printf(" %s", job->zone);
@@ -67,29 +66,39 @@ static void print_rule(const struct cli_job *job)
     bel__cli_print_time(job->next_ms);
 }
 
+/* Prints the bar, and how many tasks have ended: in any way, as the progress of JOB GET counts. */
 static void draw_bar(const struct cli_job *job)
 {
-    int64_t ended = 0, percent = percent_of(job);
+    int64_t ended = 0;
     char left[BEL_DURATION_BYTES];
     for (unsigned i = BEL_DONE; i < BEL_STATES; i++) {
         ended += job->counts[i];
     }
-    bel__cli_print_line(view_of(job->id), NAME_COLUMNS);
-    printf("  ");
-    bel__cli_print_state(view_of(job->state), 0);
-    bel__job_print_lost(job);
     printf("  [");
     for (int64_t i = 0; i < BAR_COLUMNS; i++) {
-        (void)putchar(i * 100 < percent * BAR_COLUMNS ? '#' : '-');
+        (void)putchar(i * 100 < job->progress * BAR_COLUMNS ? '#' : '-');
     }
-    printf("]  %lld %%  %lld of %lld", (long long)percent, (long long)ended, (long long)job->total);
+    printf("]  %lld %%  %lld of %lld", (long long)job->progress, (long long)ended,
+           (long long)job->total);
     /* While nobody works the rest is unknown, and less than a second is no estimate. */
     if (job->estimate_ms >= ESTIMATE_MS_MIN && job->counts[BEL_LEASED] > 0) {
         uint64_t rounded = (uint64_t)job->estimate_ms / 1000 * 1000;
         (void)bel_duration_print(rounded, left, sizeof left);
         printf("  about %s left", left);
     }
-    print_rule(job);
+}
+
+static void draw_job(const struct cli_job *job)
+{
+    bel__cli_print_line(view_of(job->id), NAME_COLUMNS);
+    printf("  ");
+    bel__cli_print_state(view_of(job->state), 0);
+    bel__job_print_lost(job);
+    if (job->rule[0] != '\0') {
+        print_rule(job);
+    } else {
+        draw_bar(job);
+    }
     if (job->reason[0] != '\0') printf("  (%s)", job->reason);
     printf("\n");
 }
@@ -167,7 +176,7 @@ size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows)
     struct place *places = calloc(job->tasks_count + 1, sizeof *places);
     bool is_all = places != NULL && job->tasks_count + 1 <= rows;
     size_t lines = 1, count = places != NULL ? job->tasks_count : 0;
-    draw_bar(job);
+    draw_job(job);
     for (size_t i = 0; i < count; i++) {
         places[i] = (struct place){job->tasks[i].depth, i};
     }

@@ -77,7 +77,7 @@ static bool add_tasks(struct cli_job *job, const struct bel_value *list)
     return true;
 }
 
-/* Copies the rule of a recurring job, its zone and its next time. */
+/* Copies the rule of a recurring job, its zone and its times. */
 static bool take_rule(struct cli_job *job, const struct bel_value *map)
 {
     static const char *const names[] = {"cron", "every", "rrule"};
@@ -88,6 +88,9 @@ static bool take_rule(struct cli_job *job, const struct bel_value *map)
     job->rule = copy_text(rule);
     job->zone = copy_text(bel_value_find(map, "tz"));
     job->next_ms = number_of(map, "next_ms", 0);
+    job->made = number_of(map, "made", 0);
+    job->skipped = number_of(map, "skipped", 0);
+    job->missed = number_of(map, "missed", 0);
     return job->rule != NULL && job->zone != NULL;
 }
 

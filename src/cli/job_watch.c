@@ -35,7 +35,8 @@ static void print_event(bool is_json, const struct cli_job *job, const struct cl
             printf(", \"task\": ");
             bel__cli_print_json(task->id);
         }
-        printf(", \"state\": \"%s\", \"progress\": %lld", state, (long long)job->progress);
+        printf(", \"state\": \"%s\"", state);
+        if (job->rule[0] == '\0') printf(", \"progress\": %lld", (long long)job->progress);
         if (reason[0] != '\0') {
             printf(", \"reason\": ");
             bel__cli_print_json(reason);
@@ -50,7 +51,11 @@ static void print_event(bool is_json, const struct cli_job *job, const struct cl
     }
     printf("\t%s", state);
     if (task == NULL) bel__job_print_lost(job);
-    printf("\t%lld %%", (long long)job->progress);
+    if (job->rule[0] == '\0') {
+        printf("\t%lld %%", (long long)job->progress);
+    } else {
+        printf("\t-");
+    }
     if (reason[0] != '\0') {
         (void)putchar('\t');
         bel__cli_print_line((struct bel_view){reason, strlen(reason)}, 0);

@@ -149,7 +149,7 @@ fi
 echo '{"id": "lost", "retry": "max(1)", "tasks": [{"id": "a", "topic": "lost"}]}' |
     "$belfry" job submit - >/dev/null
 "$belfry" fail "$("$belfry" claim lost | cut -f1)" >/dev/null
-like a_failed_job_has_no_full_bar 'lost  failed (1 dead)  [[]--------------------]  0 %  1 of 1*
+like a_failed_job_shows_what_has_ended 'lost  failed (1 dead)  [[]####################]  100 %  1 of 1*
 *1 failure, 0 crashes' "$belfry" job get lost
 echo '{"id": "again", "retry": "1h", "tasks": [{"id": "a", "topic": "again"}]}' |
     "$belfry" job submit - >/dev/null
@@ -159,6 +159,10 @@ echo '{"id": "weekly", "cron": "0 9 * * 1", "tz": "Europe/Berlin",
     "tasks": [{"id": "a", "topic": "again"}]}' | "$belfry" job submit - >/dev/null
 like a_recurring_job_has_its_rule 'weekly  scheduled*0 9 \* \* 1 Europe/Berlin, next 20*Z' \
     "$belfry" job get weekly
+like a_recurring_job_has_its_times 'weekly  scheduled  0 made, 0 skipped, 0 missed  0 9 *' \
+    "$belfry" job get weekly
+like a_recurring_job_in_the_list 'weekly	scheduled	-	0 made, 0 skipped, 0 missed, next 20*Z' \
+    "$belfry" job list --state scheduled
 exits revive_passes_a_task_over 3 'is a task of a job' "$belfry" revive lost lost/a
 exits a_word_of_other_programs 2 "did you mean 'get'?" "$belfry" job status lost
 exit 0
