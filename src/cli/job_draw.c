@@ -25,6 +25,7 @@ enum {
     NAME_COLUMNS = 24,
     STATE_COLUMNS = 10,
     TIME_COLUMNS = 24,
+    NOTE_COLUMNS = 6, /* of " < " and "..." */
     ESTIMATE_MS_MIN = 1000,
 };
 
@@ -136,6 +137,24 @@ static bool is_remarkable(const struct cli_job_task *task)
            strcmp(task->state, "expired") == 0;
 }
 
+/* Prints " < clean-eu clean-us : no route", what a task comes after and its reason, in `room`
+ * columns. If both are too long, each has a half. */
+static void draw_notes(const struct cli_job_task *task, size_t room)
+{
+    size_t after = strlen(task->after), reason = strlen(task->reason);
+    if (after > 0 && reason > 0 && room / 2 > NOTE_COLUMNS) {
+        size_t half = room / 2;
+        size_t limit = after + NOTE_COLUMNS <= half ? after : half - NOTE_COLUMNS;
+        printf(" < ");
+        bel__cli_print_line(view_of(task->after), limit);
+        room -= limit + NOTE_COLUMNS;
+        after = 0;
+    }
+    if (after + reason == 0 || room <= NOTE_COLUMNS) return;
+    printf(reason > 0 ? " : " : " < ");
+    bel__cli_print_line(view_of(reason > 0 ? task->reason : task->after), room - NOTE_COLUMNS);
+}
+
 static void draw_task(const struct cli_job_task *task, unsigned columns)
 {
     unsigned indent = 2 * task->depth < INDENT_MAX ? 2 * task->depth : INDENT_MAX;
@@ -150,11 +169,7 @@ static void draw_task(const struct cli_job_task *task, unsigned columns)
         used += (unsigned)printf(" %lld failed, next ", (long long)task->attempts) + TIME_COLUMNS;
         bel__cli_print_time(task->due_ms);
     }
-    const char *note = task->reason[0] != '\0' ? task->reason : task->after;
-    if (note[0] != '\0' && columns > used + 8) {
-        printf(" %s ", task->reason[0] != '\0' ? ":" : "<");
-        bel__cli_print_line(view_of(note), columns - used - 7);
-    }
+    draw_notes(task, columns > used + 1 ? columns - used - 1 : 0);
     printf("\n");
 }
 

@@ -98,6 +98,12 @@ if has_terminal job; then
     terminal "$belfry" job get wide >picture
     is picture_fits_80_columns 0 bash -c \
         "sed 's/\x1b\[[0-9;]*m//g; s/\r//' picture | awk 'length > 80' | wc -l"
+    "$belfry" job cancel wide >/dev/null
+    terminal "$belfry" job get wide >picture
+    is picture_with_reasons_fits_80_columns 0 bash -c \
+        "sed 's/\x1b\[[0-9;]*m//g; s/\r//' picture | awk 'length > 80' | wc -l"
+    like a_long_reason_and_many_tasks_share_the_line '* z * < a-long-name-1*... : the job *' \
+        bash -c 'tr "\n" " " <picture'
     like watch_draws_a_bar '*done*####################*100 %*' terminal "$belfry" job watch chain
 fi
 
@@ -135,6 +141,8 @@ started+=("$worker")
 "$belfry" job watch mixed --interval 20ms >events || fail "a job that is done: watch exits with $?"
 like watch_counts_what_is_not_done '*mixed	done (1 dead, 1 skipped)	100 %' cat events
 like get_counts_what_is_not_done 'mixed  done (1 dead, 1 skipped)  [[]*' "$belfry" job get mixed
+like a_reason_does_not_hide_what_a_task_comes_after '*
+  b                      skipped    < a : ?*' "$belfry" job get mixed
 kill "$worker" && wait "$worker"
 
 # --- a task that was skipped before it was due ---
