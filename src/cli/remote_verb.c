@@ -135,7 +135,8 @@ static void hint_at_zero(const struct cli_request *request, struct bel_client *c
 {
     char state[CLI_JOB_STATE_BYTES];
     if (request->command == &bel__commands[BEL_COMMAND_ACK]) {
-        fputs("belfry: no lease has this token: the lease has expired, or the token is wrong\n",
+        fputs("belfry: no lease has this token: the lease has expired, the timer was cancelled or "
+              "replaced, or the token is wrong\n",
               stderr);
     }
     if (request->command != &bel__commands[BEL_COMMAND_REVIVE]) return;

@@ -65,7 +65,9 @@ static int ack(struct bel_client *client, const struct bel_view *args, size_t co
     const struct bel_value *reply;
     int err = bel__client_ask(client, args, count, 0, BEL_VALUE_NUMBER, &reply);
     if (err || reply->number > 0) return err;
-    return bel__client_fails(client, BEL_ESTALE, "lease expired before the work finished");
+    return bel__client_fails(
+        client, BEL_ESTALE,
+        "the lease has ended: it expired, or the timer was cancelled or replaced");
 }
 
 int bel_client_ack(struct bel_client *client, const struct bel_delivery *delivery)

@@ -118,6 +118,9 @@ BEL_CHECKED int bel__crew_start(const struct bel_crew_options *options,
  * release. For `claim` of a side. */
 void bel__crew_give(struct bel_crew *crew, struct bel_delivery *delivery);
 
+/* Why an ACK was too late: its reply, 0, does not say. */
+#define BEL_CREW_LATE "the lease has ended: it expired, or the timer was cancelled or replaced"
+
 /* The reply to a notice. */
 enum bel_answer {
     BEL_ANSWER_TAKEN,

@@ -170,8 +170,7 @@ static void handle_reply(struct bel_crew *crew, struct bel_notice *notice,
     bool is_late = is_number && reply->number == 0;
     enum bel_answer answer = is_error ? answer_of(reply) : BEL_ANSWER_TAKEN;
     bel__crew_answered(crew, notice, is_late ? BEL_ANSWER_LOST : answer,
-                       is_late ? BEL_VIEW("STALE lease expired before the work finished")
-                               : reply->text);
+                       is_late ? BEL_VIEW("STALE " BEL_CREW_LATE) : reply->text);
 }
 
 static int tell(struct bel_crew *crew, void *link, struct bel_notice *notices, size_t count)

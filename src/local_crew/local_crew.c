@@ -219,7 +219,7 @@ static void notice_done(struct bel_request *request, const struct bel_reply *rep
 static void handle_reply(struct bel_crew *crew, struct bel_notice *notice, const struct ask *ask)
 {
     bool is_late = ask->err == 0 && ask->request.command.verb == BEL_VERB_ACK && ask->count == 0;
-    const char *why = is_late ? "lease expired before the work finished" : why_of(ask);
+    const char *why = is_late ? BEL_CREW_LATE : why_of(ask);
     enum bel_answer answer = is_late ? BEL_ANSWER_LOST : BEL_ANSWER_TAKEN;
     if (ask->err) answer = BEL_ANSWER_LOST;
     if (ask->err == BEL_EFULL || ask->err == BEL_EINVAL) answer = BEL_ANSWER_REFUSED;

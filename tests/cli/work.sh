@@ -189,6 +189,8 @@ eventually a_line_for_it test -s worker.out
 has what_is_cancelled_meanwhile_is_lost worker.out \
     '{"topic": "slow", "id": "s3", "attempt": 1, "outcome": "lost", "status": 0}'
 stop lost
+has why_it_is_lost worker.err \
+    'STALE the lease has ended: it expired, or the timer was cancelled or replaced'
 "$belfry" schedule slow x --id s2 >/dev/null
 
 # --- the grace is over ---
