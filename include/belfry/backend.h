@@ -226,13 +226,6 @@ struct bel_command {
     };
 };
 
-/* The state of a timer after FAIL. */
-struct bel_verdict {
-    enum bel_state state; /* BEL_SCHEDULED, BEL_DEAD, BEL_EXPIRED; or BEL_READY: the timer waits
-                             for its resource, which is limited */
-    struct bel_wall due; /* of the next attempt, if BEL_SCHEDULED; end of the limit, if BEL_READY */
-};
-
 /* What the unfinished timers of a topic wait for; each that no worker has is counted once. */
 enum bel_wait {
     BEL_WAIT_TIME,        /* for their due; without plans */

@@ -38,6 +38,7 @@
 #include "belfry/declare.h"
 #include "belfry/delivery.h"
 #include "belfry/error.h"
+#include "belfry/timer.h"
 #include "belfry/view.h"
 
 #include <stdbool.h>
@@ -100,6 +101,8 @@ struct bel_report {
     char reason[BEL_REPORT_REASON_BYTES]; /* unless done or released: for people; ends in 0 */
     char *result;                         /* done: set by bel_report_result(), or NULL */
     size_t result_bytes;
+    bool has_verdict; /* in `told`: the server accepted a failure or rejection */
+    struct bel_verdict verdict;
 };
 
 /* Sets a report to failed. The reason is copied and truncated to fit. */

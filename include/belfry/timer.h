@@ -69,6 +69,13 @@ const char *bel_state_name(enum bel_state state);
 /* Finds a state by its name in lower case. Returns false for an unknown name. */
 bool bel_state_find(struct bel_view name, enum bel_state *out);
 
+/* The state of a timer after FAIL. */
+struct bel_verdict {
+    enum bel_state state; /* BEL_SCHEDULED, BEL_DEAD, BEL_EXPIRED; or BEL_READY: the timer waits
+                             for its resource, which is limited */
+    struct bel_wall due; /* of the next attempt, if BEL_SCHEDULED; end of the limit, if BEL_READY */
+};
+
 enum bel_conflict {
     BEL_CONFLICT_REPLACE,  /* the new timer replaces the old one in any state */
     BEL_CONFLICT_KEEP,     /* the old timer stays, even if finished, until its record is removed */

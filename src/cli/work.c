@@ -11,6 +11,7 @@
  * A claim that fails with a permanent error stops the worker as well.
  */
 #include "belfry/crew.h"
+#include "belfry/instant.h"
 #include "cli/connect.h"
 #include "cli/duration.h"
 #include "cli/handler.h"
@@ -194,13 +195,15 @@ static const char *outcome_of(const struct bel_report *report)
     return kinds[report->kind];
 }
 
-/* Prints the outcome of a timer. Is called after the server has answered: only then is it known
- * whether the lease was still valid. */
-static void print_outcome(void *context, const struct bel_errand *errand,
-                          const struct bel_report *report)
+/* Returns whether a timer that has failed comes again, at the due time of the verdict. */
+static bool comes_again(const struct bel_verdict *verdict)
+{
+    return verdict->state == BEL_SCHEDULED || verdict->state == BEL_READY;
+}
+
+static void print_object(const struct bel_errand *errand, const struct bel_report *report)
 {
     const char *outcome = bel_errand_is_lost(errand) ? "lost" : outcome_of(report);
-    (void)context;
     flockfile(stdout);
     printf("{\"topic\": ");
     bel__cli_print_json_view(errand->topic);
@@ -212,19 +215,58 @@ static void print_outcome(void *context, const struct bel_errand *errand,
         printf(", \"reason\": ");
         bel__cli_print_json(report->reason);
     }
+    if (report->has_verdict) printf(", \"state\": \"%s\"", bel_state_name(report->verdict.state));
+    if (report->has_verdict && comes_again(&report->verdict)) {
+        printf(", \"due_ms\": %" PRId64, report->verdict.due.ms);
+    }
     printf("}\n");
     (void)fflush(stdout);
     funlockfile(stdout);
+}
+
+/* Prints what becomes of a timer that has failed: "; dead after 3 attempts". The next attempt is a
+ * time and not a duration: the clock of the server may differ. */
+static void print_verdict(const struct bel_errand *errand, const struct bel_verdict *verdict)
+{
+    char due[BEL_INSTANT_BYTES];
+    if (comes_again(verdict)) {
+        (void)bel_instant_print(verdict->due, due, sizeof due);
+        fprintf(stderr, "; next attempt at %s", due);
+        return;
+    }
+    fprintf(stderr, "; %s after %" PRIu64 " attempt%s", bel_state_name(verdict->state),
+            errand->attempt, errand->attempt == 1 ? "" : "s");
+}
+
+static void print_line(const struct bel_errand *errand, const struct bel_report *report)
+{
+    if (report->kind == BEL_REPORT_DONE) return;
+    flockfile(stderr);
+    fprintf(stderr, "belfry: %s %s: %s%s%s", (const char *)errand->topic.data,
+            (const char *)errand->id.data, outcome_of(report),
+            report->reason[0] != '\0' ? ": " : "", report->reason);
+    if (report->has_verdict) print_verdict(errand, &report->verdict);
+    fputs("\n", stderr);
+    funlockfile(stderr);
+}
+
+/* Prints the outcome of a timer. Is called after the server has answered: only then is it known
+ * whether the lease was still valid, and whether the timer comes again. */
+static void print_outcome(void *context, const struct bel_errand *errand,
+                          const struct bel_report *report)
+{
+    const struct arguments *arguments = context;
+    if (arguments->connect.is_json) {
+        print_object(errand, report);
+    } else {
+        print_line(errand, report);
+    }
 }
 
 static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
 {
     const struct arguments *arguments = context;
     bel__handler_run(&arguments->handler, errand, report, &exit_status);
-    if (arguments->connect.is_json || report->kind == BEL_REPORT_DONE) return;
-    fprintf(stderr, "belfry: %s %s: %s%s%s\n", (const char *)errand->topic.data,
-            (const char *)errand->id.data, outcome_of(report),
-            report->reason[0] != '\0' ? ": " : "", report->reason);
 }
 
 /* Prints an error of the connection or of a claim. An invalid or forbidden claim is permanent:
@@ -299,7 +341,7 @@ static int run_crew(struct arguments *arguments)
                                        .lease_ms = (uint32_t)arguments->lease_ms,
                                        .work = work,
                                        .trouble = trouble,
-                                       .told = arguments->connect.is_json ? print_outcome : NULL,
+                                       .told = print_outcome,
                                        .context = arguments};
     struct bel_crew *crew;
     char key[CLI_KEY_BYTES_MAX], name[128] = "";

@@ -171,6 +171,7 @@ static void handle(struct bel_slot *slot)
     (void)pthread_mutex_unlock(&crew->mutex);
     slot->report = (struct bel_report){.kind = BEL_REPORT_DONE};
     crew->options.work(crew->options.context, &slot->errand, &slot->report);
+    slot->report.has_verdict = false;
     (void)pthread_mutex_lock(&crew->mutex);
     slot->state = BEL_SLOT_WORKED;
 }

@@ -128,6 +128,10 @@ enum bel_answer {
     BEL_ANSWER_REFUSED, /* the command is invalid or exceeds a limit; the lease goes on */
 };
 
+/* Notes the reply to a FAIL, for `told`. Call it before bel__crew_answered(). For `tell` of a
+ * side. */
+void bel__crew_judged(const struct bel_notice *notice, struct bel_verdict verdict);
+
 /* Handles the reply to a notice; `why`, for people, if it was not taken. For `tell` of a side. */
 void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, enum bel_answer answer,
                         struct bel_view why);

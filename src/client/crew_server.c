@@ -162,6 +162,25 @@ static enum bel_answer answer_of(const struct bel_value *error)
     return is_refused ? BEL_ANSWER_REFUSED : BEL_ANSWER_LOST;
 }
 
+/* Notes the reply to a FAIL: the state of the timer, and its due time or nil. */
+static void note_verdict(const struct bel_notice *notice, const struct bel_value *reply)
+{
+    static const struct {
+        const char *name;
+        enum bel_state state;
+    } states[] = {{"scheduled", BEL_SCHEDULED},
+                  {"ready", BEL_READY},
+                  {"dead", BEL_DEAD},
+                  {"expired", BEL_EXPIRED}};
+    if (notice->report == NULL || reply->type != BEL_VALUE_LIST || reply->count < 2) return;
+    const struct bel_value *due = &reply->items[1];
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (!bel_value_is(&reply->items[0], states[i].name)) continue;
+        int64_t due_ms = due->type == BEL_VALUE_NUMBER ? due->number : 0;
+        bel__crew_judged(notice, (struct bel_verdict){states[i].state, {due_ms}});
+    }
+}
+
 static void handle_reply(struct bel_crew *crew, struct bel_notice *notice,
                          const struct bel_value *reply)
 {
@@ -169,6 +188,7 @@ static void handle_reply(struct bel_crew *crew, struct bel_notice *notice,
     bool is_number = notice->report != NULL && reply->type == BEL_VALUE_NUMBER;
     bool is_late = is_number && reply->number == 0;
     enum bel_answer answer = is_error ? answer_of(reply) : BEL_ANSWER_TAKEN;
+    note_verdict(notice, reply);
     bel__crew_answered(crew, notice, is_late ? BEL_ANSWER_LOST : answer,
                        is_late ? BEL_VIEW("STALE " BEL_CREW_LATE) : reply->text);
 }

@@ -8,6 +8,7 @@
  */
 #include "client/crew.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,6 +78,14 @@ static bool fail_refused(struct bel_slot *slot, struct bel_view why)
     (void)snprintf(report->reason, sizeof report->reason, "result refused: %.*s", (int)why.bytes,
                    (const char *)why.data);
     return true;
+}
+
+void bel__crew_judged(const struct bel_notice *notice, struct bel_verdict verdict)
+{
+    struct bel_report *report = &notice->slot->report; /* the clerk's, as the work is finished */
+    assert(notice->report == report);
+    report->has_verdict = true;
+    report->verdict = verdict;
 }
 
 void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, enum bel_answer answer,

@@ -23,6 +23,7 @@ struct ask {
     struct link *link;
     int err;
     uint64_t count;
+    struct bel_verdict verdict;
     char why[BEL_REPLY_WHY_BYTES];
     struct bel_delivery *delivery;
 };
@@ -213,6 +214,7 @@ static void notice_done(struct bel_request *request, const struct bel_reply *rep
     struct ask *ask = request->user;
     note(ask, reply);
     if (reply->err == 0 && request->command.verb == BEL_VERB_ACK) ask->count = reply->count;
+    if (reply->err == 0 && request->command.verb == BEL_VERB_FAIL) ask->verdict = reply->verdict;
     (void)sem_post(&ask->link->is_done);
 }
 
@@ -221,6 +223,8 @@ static void handle_reply(struct bel_crew *crew, struct bel_notice *notice, const
     bool is_late = ask->err == 0 && ask->request.command.verb == BEL_VERB_ACK && ask->count == 0;
     const char *why = is_late ? BEL_CREW_LATE : why_of(ask);
     enum bel_answer answer = is_late ? BEL_ANSWER_LOST : BEL_ANSWER_TAKEN;
+    bool is_fail = ask->request.command.verb == BEL_VERB_FAIL;
+    if (ask->err == 0 && is_fail) bel__crew_judged(notice, ask->verdict);
     if (ask->err) answer = BEL_ANSWER_LOST;
     if (ask->err == BEL_EFULL || ask->err == BEL_EINVAL) answer = BEL_ANSWER_REFUSED;
     bel__crew_answered(crew, notice, answer, (struct bel_view){why, strlen(why)});

@@ -97,6 +97,11 @@ has released_as_json worker.out '"id": "later", "attempt": 1, "outcome": "releas
 has status_69_is_a_failure worker.out \
     '"id": "broken", "attempt": 1, "outcome": "failed", "status": 69, "reason": "no answer"'
 json status_69_counts_for_the_breaker 'j["breaker"]["failures"] == 1' "$belfry" limit api --json
+is the_verdict_as_json 'dead scheduled' python3 -c 'import json
+lines = {line["id"]: line for line in map(json.loads, open("worker.out"))}
+assert "due_ms" not in lines["reject"] and lines["silent"]["due_ms"] > 0
+assert "state" not in lines["given"]
+print(lines["reject"]["state"], lines["silent"]["state"])'
 has what_it_says_is_passed_on worker.err 'this can never work'
 is every_line_is_json yes python3 -c 'import json
 for line in open("worker.out"): json.loads(line)
@@ -105,10 +110,16 @@ print("yes")'
 # --- outcomes as text ---
 "$belfry" schedule plain broken --id broken --resource remote --retry 1h >/dev/null
 "$belfry" schedule plain reject --id reject >/dev/null
+"$belfry" schedule plain silent --id last --retry 'max(1)' >/dev/null
 work plain -- ./handler
 eventually plain_has_failed bash -c "'$belfry' get plain broken | grep -q '^attempts	1'"
 eventually plain_is_rejected bash -c "'$belfry' list plain --state dead | grep -q ^reject"
+eventually plain_is_dead bash -c "'$belfry' list plain --state dead | grep -q ^last"
 stop the_plain
+has the_last_attempt_as_text worker.err \
+    'belfry: plain last: failed: exit status 4; dead after 1 attempt'
+like the_next_attempt_as_text '*failed: no answer; next attempt at 20*Z' \
+    grep '^belfry: plain broken' worker.err
 has status_69_is_a_failure_as_text worker.err 'belfry: plain broken: failed: no answer'
 has status_65_is_a_rejection_as_text worker.err 'belfry: plain reject: rejected: this can never work'
 
