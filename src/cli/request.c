@@ -122,13 +122,19 @@ static int print_upper(const char *name)
     return printed;
 }
 
-/* Prints the states that an option takes. belfry list also has plan; PURGE refuses two states. */
-static void help_states(const struct bel_command_entry *command)
+/* Returns whether an option takes a state: PURGE refuses two. */
+static bool takes_state(const struct bel_command_entry *command, unsigned state)
 {
     bool is_purge = command == &bel__commands[BEL_COMMAND_PURGE];
+    return !is_purge || (state != BEL_LEASED && state != BEL_BLOCKED);
+}
+
+/* Prints the states that an option takes. belfry list also has plan. */
+static void help_states(const struct bel_command_entry *command)
+{
     unsigned shown = 0;
     for (unsigned i = 0; i < BEL_STATES; i++) {
-        if (is_purge && (i == BEL_LEASED || i == BEL_BLOCKED)) continue;
+        if (!takes_state(command, i)) continue;
         printf(shown == 0 ? ":" : ",");
         if (shown % STATES_OF_LINE == 0) printf("\n%*s", HELP_COLUMN - 1, "");
         printf(" %s", bel_state_name((enum bel_state)i));
@@ -551,6 +557,24 @@ static int check_place(const struct cli_request *request, const struct choice *c
     return CLI_USAGE;
 }
 
+/* Refuses a word that is not a state, and names the states that the command takes. */
+static int check_state(const struct cli_request *request, const char *value)
+{
+    bool is_first = true;
+    if (lists(request->command) && strcmp(value, "plan") == 0) return CLI_OK;
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (strcasecmp(value, bel_state_name((enum bel_state)i)) == 0) return CLI_OK;
+    }
+    fprintf(stderr, "belfry %s: --state: '%s' is not one of ", request->verb, value);
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (!takes_state(request->command, i)) continue;
+        fprintf(stderr, "%s%s", is_first ? "" : ", ", bel_state_name((enum bel_state)i));
+        is_first = false;
+    }
+    fprintf(stderr, "%s\n", lists(request->command) ? ", plan" : "");
+    return CLI_USAGE;
+}
+
 static int add_choices(struct cli_request *request, const struct typed *typed)
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
@@ -560,6 +584,7 @@ static int add_choices(struct cli_request *request, const struct typed *typed)
         add(request, choice->option->name, strlen(choice->option->name));
         if (type == BEL_ARGUMENT_FLAG) continue;
         const char *value = choice->value;
+        if (type == BEL_ARGUMENT_STATE && check_state(request, value) != CLI_OK) return CLI_USAGE;
         if (lists(request->command) && type == BEL_ARGUMENT_STATE && strcmp(value, "plan") == 0) {
             request->only_plans = true; /* among the scheduled timers */
             value = "scheduled";

@@ -95,6 +95,12 @@ while n < 210:
 is list_turns_pages 105 bash -c "'$belfry' list many | wc -l"
 json list_turns_pages_as_json 'len(set(t["id"] for t in j["timers"])) == 105' \
     "$belfry" list many --json
+exits list_names_its_states 2 "'x' is not one of scheduled, ready, leased, blocked, done, dead, cancelled, expired, skipped, plan" \
+    "$belfry" list mail --state x
+exits purge_names_its_states 2 "'x' is not one of scheduled, ready, done, dead, cancelled, expired, skipped" \
+    "$belfry" purge mail --state x
+exits purge_of_a_state_that_it_does_not_take 2 'leased or blocked timers cannot be purged' \
+    "$belfry" purge mail --state leased
 is list_of_a_state_has_none '' "$belfry" list mail --state dead
 
 # --- on a terminal ---
