@@ -383,6 +383,31 @@ static void a_job_that_follows_begins_after_the_cooldown(struct subject *s)
     CHECK(submit_job(s, "f.1", "a") == 0); /* nothing reserves the id any more */
 }
 
+static void ids_that_will_not_be_used_are_free_before_the_cooldown(struct subject *s)
+{
+    CHECK(submit_text(
+              s, "{\"id\":\"f\",\"cooldown\":\"10s\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"}],"
+                 "\"then\":[{\"on\":\"failure\",\"job\":{\"id\":\"g\",\"tasks\":[],"
+                 "\"then\":[{\"job\":{\"id\":\"h\",\"tasks\":[]}}]}},"
+                 "{\"job\":{\"id\":\"i\",\"tasks\":[{\"id\":\"b\",\"topic\":\"t\"}]}}]}")
+              ->reply.err == 0);
+    expect_claim(s, "t", "f/a");
+    CHECK(submit_job(s, "g", "a") == BEL_ECONFLICT);
+    CHECK(submit_job(s, "h", "a") == BEL_ECONFLICT);
+    ack(s, "f/a");
+    expect_job(s, "f", BEL_JOB_DONE);
+    advance(s, (uint64_t)SECOND);
+    CHECK(submit_job(s, "g", "a") == 0);
+    CHECK(submit_job(s, "h", "a") == 0);
+    CHECK(submit_job(s, "i", "a") == BEL_ECONFLICT);
+    advance(s, (uint64_t)(8 * SECOND));
+    CHECK(job_of(s, "i") == NULL);
+    advance(s, (uint64_t)SECOND);
+    const struct bel_job *follower = job_of(s, "i");
+    CHECK(follower != NULL && is_text(follower->parent, "f"));
+    expect_job(s, "g", BEL_JOB_RUNNING); /* the follower took no id of another job */
+}
+
 static void a_replacement_makes_tokens_stale(struct subject *s)
 {
     CHECK(submit_job(s, "r", "a b:a c:b") == 0);
@@ -596,6 +621,7 @@ static const struct test tests[] = {
     TEST(lower_scores_go_first),
     TEST(a_job_with_a_pace_pauses_after_a_task),
     TEST(a_job_that_follows_begins_after_the_cooldown),
+    TEST(ids_that_will_not_be_used_are_free_before_the_cooldown),
     TEST(a_replacement_makes_tokens_stale),
     TEST(a_recurring_job_ends_with_its_last_job),
     TEST(overlap_skips_times_of_a_job),

@@ -141,9 +141,10 @@ struct job {
     bool is_paused;
     int64_t created_ms, finished_ms;                 /* wall */
     int64_t deadline_ms, paced_until_ms, follows_ms; /* engine ms; 0: none */
-    size_t followed;                                 /* jobs of `then` that are dealt with */
-    struct timer *plan; /* of a recurring job: its id and rule, in no list; else NULL */
-    int64_t *owed;      /* nominal times that will make jobs, in order */
+    int64_t releases_ms; /* when the ids of jobs of `then` that will not begin are free; 0: are */
+    size_t followed;     /* jobs of `then` that are dealt with */
+    struct timer *plan;  /* of a recurring job: its id and rule, in no list; else NULL */
+    int64_t *owed;       /* nominal times that will make jobs, in order */
     size_t owed_count;
     bool has_nominal; /* made by a recurring job, or follows such a job */
     int64_t nominal_ms;

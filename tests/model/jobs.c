@@ -169,6 +169,7 @@ static void finish(struct model *model, struct job *job, enum bel_job_state stat
     job->finished_ms = model->wall_ms;
     job->paced_until_ms = 0;
     if (job->graph->then_count == 0 || state == BEL_JOB_CANCELLED) return;
+    job->releases_ms = model->engine_ms;
     job->follows_ms = model->engine_ms + (int64_t)job->graph->cooldown_ms;
 }
 
@@ -293,6 +294,7 @@ static uint64_t retention_of(const struct model *model)
 /* Returns when a job wants a turn by itself, in engine ms; 0: never. A deadline goes first. */
 static int64_t time_of(const struct job *job)
 {
+    if (job->releases_ms > 0) return job->releases_ms;
     if (job->state != BEL_JOB_RUNNING) return job->follows_ms;
     return job->is_ending ? 0 : job->deadline_ms;
 }
@@ -321,6 +323,8 @@ void model_jobs_turn(struct model *model)
     for (struct job *job; (job = first_due(model)) != NULL;) {
         if (job->state == BEL_JOB_RUNNING) {
             model_job_end(job, BEL_JOB_FAILED);
+        } else if (job->releases_ms > 0) {
+            job->releases_ms = 0;
         } else {
             model_job_follow(model, job);
         }

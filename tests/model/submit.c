@@ -79,11 +79,29 @@ struct job *model_job_find(struct model *model, struct bel_view id,
 
 /* --- reserved ids --- */
 
-static bool is_in_then(const struct bel_job_graph *graph, size_t from, struct bel_view id)
+static bool is_wanted(enum bel_edge_policy on, enum bel_job_state state)
 {
-    for (size_t i = from; i < graph->then_count; i++) {
+    if (on == BEL_EDGE_ALWAYS) return true;
+    return on == BEL_EDGE_SUCCESS ? state == BEL_JOB_DONE : state == BEL_JOB_FAILED;
+}
+
+static bool is_in_then(const struct bel_job_graph *graph, struct bel_view id)
+{
+    for (size_t i = 0; i < graph->then_count; i++) {
         if (model_same(graph->then[i].graph->id, id)) return true;
-        if (is_in_then(graph->then[i].graph, 0, id)) return true;
+        if (is_in_then(graph->then[i].graph, id)) return true;
+    }
+    return false;
+}
+
+/* Returns whether a job that may follow this one has an id, or one inside its `then` does. */
+static bool reserves(const struct job *job, struct bel_view id)
+{
+    bool is_known = job->state != BEL_JOB_RUNNING && job->releases_ms == 0;
+    for (size_t i = job->followed; i < job->graph->then_count; i++) {
+        const struct bel_job_then *then = &job->graph->then[i];
+        if (is_known && !is_wanted(then->on, job->state)) continue;
+        if (model_same(then->graph->id, id) || is_in_then(then->graph, id)) return true;
     }
     return false;
 }
@@ -95,7 +113,7 @@ static uint64_t reserved_by(struct model *model, struct bel_view id)
         const struct job *job = model_job_at(model, i);
         bool may_follow = job->state == BEL_JOB_RUNNING || job->follows_ms > 0;
         if (job->plan != NULL) continue; /* those of its jobs are */
-        if (may_follow && is_in_then(job->graph, job->followed, id)) return job->chain;
+        if (may_follow && reserves(job, id)) return job->chain;
     }
     return 0;
 }
@@ -347,12 +365,6 @@ int model_job_submit(struct model *model, const struct bel_job_submit *command,
     err = submit(model, &making, command, reply);
     bel__job_graph_destroy(making.graph);
     return err;
-}
-
-static bool is_wanted(enum bel_edge_policy on, enum bel_job_state state)
-{
-    if (on == BEL_EDGE_ALWAYS) return true;
-    return on == BEL_EDGE_SUCCESS ? state == BEL_JOB_DONE : state == BEL_JOB_FAILED;
 }
 
 void model_job_follow(struct model *model, struct job *parent)

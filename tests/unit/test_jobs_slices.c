@@ -329,6 +329,37 @@ static void test_crash_while_following(void)
     }
 }
 
+/* The ids of followers that will not begin are free during the cooldown, whatever the turn after
+ * which an engine is opened again, or the parent is replaced. */
+static void test_replace_in_cooldown(void)
+{
+    for (int turns = 0; turns < 12; turns++) {
+        struct rig rig = {.work_max = 20};
+        rig_open(&rig);
+        CHECK(rig_submit(&rig, chained) == 0);
+        SAME(rig_claim(&rig, "t"), "a/1");
+        rig_fail(&rig, "a/1", true);
+        for (int i = 0; i < turns / 2; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        rig_check(&rig);
+        rig_reopen(&rig);
+        if (turns % 2 == 1) {
+            rig_move(&rig, 1);
+            CHECK(rig_submit(&rig, "{\"id\":\"b\",\"tasks\":[]}") == 0);
+            CHECK(rig_submit(&rig, one_c) == 0);
+            CHECK(rig_submit(&rig, "{\"id\":\"f\",\"tasks\":[]}") == BEL_ECONFLICT);
+        }
+        CHECK(replace(&rig, "{\"id\":\"a\",\"tasks\":[]}") == 0);
+        rig_check(&rig);
+        rig_move(&rig, 5000);
+        rig_check(&rig);
+        CHECK(rig_state(&rig, "y") == BEL_JOB_STATES);
+        CHECK(rig_submit(&rig, "{\"id\":\"f\",\"tasks\":[]}") == 0);
+        rig_finish(&rig);
+    }
+}
+
 /* A parent that is replaced while its follower is being submitted, in whichever slice, takes the
  * follower with it, and does not stand in the way of the followers of other jobs. */
 static void test_replace_while_following(void)
@@ -737,6 +768,7 @@ int main(void)
     test_then_of_cancelled();
     test_then_clash();
     test_crash_while_following();
+    test_replace_in_cooldown();
     test_replace_while_following();
     test_recurring();
     test_recurring_queue();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A job keeps the texts of its `then` in rows. When it has ended, a row in JOB_TIMES lets them
- * begin after the cooldown, one after the other:
+ * A job keeps the texts of its `then` in rows. When it has ended, a row in JOB_TIMES frees the ids
+ * of those that will not begin. Then it lets the others begin after the cooldown, one after the
+ * other:
  *
- *     parent ended --cooldown--> then 0: submitted --> then 1: submitted --> ... row deleted
- *                                    ^ row->followed, written after each
+ *     parent ended --> ids freed, row moved to follow_at --cooldown-->
+ *         then 0: submitted --> then 1: submitted --> ... row deleted
+ *             ^ row->followed, written after each
  *
  * A follower is submitted like any job, by a submission that has no request. Its row names its
  * parent: after a crash, a follower that exists already is not made again.
@@ -115,6 +117,24 @@ static int finish(struct bel_engine *engine, struct bel_job_found *parent,
     return 0;
 }
 
+/* Frees the ids of followers that will not begin, and lets the cooldown begin. After a crash all of
+ * it is repeated. */
+static int release(struct bel_engine *engine, const struct bel_job_found *parent,
+                   const struct bel_key *time_key)
+{
+    for (uint32_t i = 0; i < parent->row.thens; i++) {
+        struct bel_then_row then;
+        int err = bel__then_load(engine, parent->row.number, i, &then);
+        if (err == 0 && !is_wanted(then.on, parent->row.state)) {
+            err = bel__then_release(engine, parent, i);
+        }
+        if (err) return err;
+    }
+    int err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    if (err == 0) bel__job_cool_down(engine, parent, time_key);
+    return err;
+}
+
 static int follow(struct bel_engine *engine, struct bel_job_found *parent,
                   const struct bel_key *time_key)
 {
@@ -148,7 +168,8 @@ int bel__follow(struct bel_engine *engine, const struct bel_key *time_key, struc
     if (bel__place_of(&key).table != BEL_TABLE_JOBS) return BEL_ECORRUPT;
     int err = bel__job_load_key(engine, &key, &parent);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-    err = follow(engine, &parent, time_key);
+    bool is_early = bel__place_of(time_key).time < parent.row.follow_at;
+    err = is_early ? release(engine, &parent, time_key) : follow(engine, &parent, time_key);
     if (err != BEL_ENOMEM && err != BEL_EFULL) return err;
     engine->jobs->retry = engine->now.engine + RETRY_MS;
     return 0;

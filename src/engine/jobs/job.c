@@ -176,21 +176,43 @@ void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job
     }
 }
 
-static struct bel_key follow_key(const struct bel_job_row *row)
+static void put_follow(struct bel_engine *engine, const struct bel_job_found *job, uint64_t time)
 {
-    return bel__job_time_key(BEL_LANE_ENGINE, row->follow_at, BEL_JOB_TIME_FOLLOW, row->number);
-}
-
-/* Lets the jobs of `then` begin after the cooldown. The key of the job is that of an ended one. */
-static void plan_followers(struct bel_engine *engine, struct bel_job_found *job)
-{
-    struct bel_jobs *jobs = engine->jobs;
-    if (job->row.thens == 0 || job->row.state == BEL_JOB_CANCELLED) return;
-    job->row.follow_at = engine->now.engine_up + job->row.cooldown_ms;
-    struct bel_key key = follow_key(&job->row);
+    struct bel_key key =
+        bel__job_time_key(BEL_LANE_ENGINE, time, BEL_JOB_TIME_FOLLOW, job->row.number);
     struct bel_view value = {.data = job->key.words, .bytes = sizeof job->key.words};
     bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
-    if (job->row.follow_at < jobs->next_time) jobs->next_time = job->row.follow_at;
+    if (time < engine->jobs->next_time) engine->jobs->next_time = time;
+}
+
+/* Finds the row in JOB_TIMES of an ended job whose followers have not begun: during the cooldown at
+ * its end; before that, at its start. */
+static int find_follow(struct bel_engine *engine, const struct bel_job_row *row,
+                       struct bel_key *out)
+{
+    struct bel_view value;
+    *out = bel__job_time_key(BEL_LANE_ENGINE, row->follow_at, BEL_JOB_TIME_FOLLOW, row->number);
+    int err = bel__store_get(engine->store, out, &value);
+    if (err != BEL_ENOTFOUND) return err;
+    *out = bel__job_time_key(BEL_LANE_ENGINE, row->follow_at - row->cooldown_ms,
+                             BEL_JOB_TIME_FOLLOW, row->number);
+    return 0;
+}
+
+void bel__job_cool_down(struct bel_engine *engine, const struct bel_job_found *job,
+                        const struct bel_key *time_key)
+{
+    bel__rows_delete(&engine->rows, time_key);
+    put_follow(engine, job, job->row.follow_at);
+}
+
+/* Lets the jobs of `then` begin after the cooldown. The key of the job is that of an ended one. The
+ * row is for now: it frees the ids of those that will not begin, and then waits for the others. */
+static void plan_followers(struct bel_engine *engine, struct bel_job_found *job)
+{
+    if (job->row.thens == 0 || job->row.state == BEL_JOB_CANCELLED) return;
+    job->row.follow_at = engine->now.engine_up + job->row.cooldown_ms;
+    put_follow(engine, job, engine->now.engine_up);
 }
 
 static void end(struct bel_engine *engine, struct bel_job_found *job)
@@ -267,9 +289,11 @@ int bel__job_begin_cancel(struct bel_engine *engine, struct bel_job_found *job,
 int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)
 {
     struct bel_job_marks *marks = &engine->job_marks;
-    bool is_ended = job->row.phase == BEL_JOB_PHASE_ENDED;
+    bool is_ended = job->row.phase == BEL_JOB_PHASE_ENDED, follows = job->row.follow_at > 0;
+    struct bel_key follow_key = {0};
     int err = bel__rows_reserve(&engine->rows, (size_t)2 * BEL_JOB_ROWS, (size_t)2 * BEL_JOB_BYTES,
                                 BEL_STORE_END);
+    if (err == 0 && follows) err = find_follow(engine, &job->row, &follow_key);
     if (err == 0 && !is_ended) err = bel__job_hold(marks, job->row.number, BEL_HOLD_ENDING);
     if (err == 0) err = bel__job_hide(marks, job->row.number);
     if (err) return err;
@@ -278,9 +302,8 @@ int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)
         delete_pace(engine, job);
         job->row.deadline = job->row.paced_until = 0;
     }
-    if (job->row.follow_at > 0) {
-        struct bel_key key = follow_key(&job->row);
-        bel__rows_delete(&engine->rows, &key);
+    if (follows) {
+        bel__rows_delete(&engine->rows, &follow_key);
         job->row.follow_at = 0;
     }
     job->row.phase = BEL_JOB_PHASE_REMOVING;

@@ -98,6 +98,10 @@ void bel__job_pace(struct bel_engine *engine, struct bel_job_found *job, uint64_
 void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job,
                       enum bel_job_hold why);
 
+/* Moves the row in JOB_TIMES of an ended job from `time_key` to the end of the cooldown. */
+void bel__job_cool_down(struct bel_engine *engine, const struct bel_job_found *job,
+                        const struct bel_key *time_key);
+
 /* Begins to remove a job: nobody sees it from now on, none of its tasks is delivered, and its rows
  * are deleted in slices. */
 BEL_CHECKED int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job);
