@@ -16,6 +16,7 @@
 #include "server/info.h"
 #include "server/key_file.h"
 #include "server/loop.h"
+#include "server/overlap_log.h"
 #include "server/pressure_probe.h"
 #include "server/pressure_watch.h"
 #include "server/probe.h"
@@ -53,7 +54,8 @@ struct server {
     struct bel_pressure_probe pressure_probe;
     struct bel_pressure_watch pressure_watch;
     uint64_t clock_steps; /* number of clock steps logged */
-    uint64_t overlaps;    /* number of skipped overlaps logged */
+    uint64_t overlaps;    /* number of skipped overlaps seen */
+    struct bel_overlap_log overlap_log;
     bool is_disk_low;     /* the last state logged */
     bool is_tree_checked; /* before the engine was opened */
 };
@@ -175,7 +177,7 @@ static void log_disk(struct server *server, bool is_low)
     }
 }
 
-/* Logs the times at which recurring jobs made no job, because the one before was unfinished. */
+/* Logs that recurring jobs made no job at some times, because the one before was unfinished. */
 static void log_overlaps(struct server *server, const struct bel_engine_overlaps *overlaps)
 {
     uint64_t kept = overlaps->count < BEL_OVERLAPS_KEPT ? overlaps->count : BEL_OVERLAPS_KEPT;
@@ -183,10 +185,14 @@ static void log_overlaps(struct server *server, const struct bel_engine_overlaps
     if (overlaps->count - from > kept) from = overlaps->count - kept;
     for (; from < overlaps->count; from++) {
         const struct bel_engine_overlap *note = &overlaps->last[from % BEL_OVERLAPS_KEPT];
+        uint64_t skipped =
+            bel__overlap_log_count(&server->overlap_log, note, server->clock.now.boot);
         bool is_error = note->in_a_row >= OVERLAPS_ERROR;
+        if (skipped == 0) continue;
         BEL_LOG(server->options.log, is_error ? BEL_LOG_ERROR : BEL_LOG_WARN,
                 "time of a recurring job skipped: its last job is unfinished",
-                BEL_LOG_TEXT("job", note->job), BEL_LOG_NUMBER("in_a_row", note->in_a_row));
+                BEL_LOG_TEXT("job", note->job), BEL_LOG_NUMBER("in_a_row", note->in_a_row),
+                BEL_LOG_NUMBER("skipped", skipped));
     }
     server->overlaps = overlaps->count;
 }

@@ -201,6 +201,19 @@ def test_skipped_overlaps_are_logged():
         assert len(lines) == 5, server.log()
         for i, line in enumerate(lines, 1):
             assert f"in_a_row={i}" in line and ("error" in line.lower()) == (i == 5), line
+            assert line.endswith("skipped=1"), line
+
+
+def test_skipped_overlaps_do_not_fill_the_log():
+    job = {"id": "fast", "every": "1ms", "tasks": [{"id": "a", "topic": "t"}]}
+    with Server("--store", "memory", "--clock", "virtual") as server, server.client() as client:
+        client.ask("JOB", "SUBMIT", json.dumps(job))
+        for _ in range(300):
+            client.ask("CLOCK", "ADVANCE", "10ms")
+        lines = [line for line in server.log().splitlines() if "job=fast" in line]
+        skipped = [int(line.split("skipped=")[1]) for line in lines]
+        assert 2 <= len(lines) <= 4 and skipped[0] == 1, lines
+        assert all(990 <= count <= 1010 for count in skipped[1:]), lines
 
 
 def test_names_of_resources():
