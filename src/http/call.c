@@ -438,6 +438,17 @@ static bool keep_texts(struct bel_http_call *call, const struct bel_http_head *h
     return true;
 }
 
+static bool submits_job(const struct bel_http_call *call)
+{
+    return call->route != NULL && call->route->own == BEL_HTTP_COMMAND &&
+           call->route->command == BEL_COMMAND_JOB_SUBMIT;
+}
+
+const char *bel__http_call_large_code(const struct bel_http_call *call)
+{
+    return submits_job(call) ? "FULL" : "BADARG";
+}
+
 static bool check_head(struct bel_http_call *call, const struct bel_http_head *head)
 {
     const struct bel_http_headers *headers = &head->headers;
@@ -447,12 +458,11 @@ static bool check_head(struct bel_http_call *call, const struct bel_http_head *h
     if (headers->is_encoded) {
         return refuse_as(call, 415, "BADARG", "Content-Encoding: only identity is supported");
     }
-    if (call->route->command == BEL_COMMAND_JOB_SUBMIT && call->route->own == BEL_HTTP_COMMAND &&
-        call->service->job_bytes_max > 0) {
+    if (submits_job(call) && call->service->job_bytes_max > 0) {
         bel__buffer_init(&call->body, call->service->job_bytes_max + 1);
     }
     if (headers->length > call->body.count_max) {
-        return refuse_as(call, 413, "BADARG", "the body is too large");
+        return refuse_as(call, 413, bel__http_call_large_code(call), "the body is too large");
     }
     take_retry_key(call, key);
     return true;

@@ -161,6 +161,9 @@ struct bel_http_call *bel__http_call_create(struct bel_http_site *site,
  * ANSWERED, and the body, if any, must not be read. */
 bool bel__http_call_admit(struct bel_http_call *call, const struct bel_http_head *head);
 
+/* Returns the code of an error for a body that is too large: FULL for a job, as over RESP. */
+const char *bel__http_call_large_code(const struct bel_http_call *call);
+
 /* Returns whether a request that was admitted must wait because of the answers of all connections:
  * its answer may be long, and there is no room, or others wait already. */
 bool bel__http_call_must_wait(const struct bel_http_call *call, bool do_others);

@@ -349,7 +349,9 @@ static void refuse(struct bel_http_connection *connection, const struct bel_http
 {
     if (connection->call == NULL && create_call(connection) == NULL) return;
     struct bel_http_call *call = connection->call;
-    const char *code = refusal->status == 507 ? "FULL" : refusal->status == 413 ? "BADARG" : "ERR";
+    const char *code = "ERR";
+    if (refusal->status == 507) code = "FULL";
+    if (refusal->status == 413) code = bel__http_call_large_code(call);
     bel__http_page_finish(&call->page);
     call->page = bel__http_problem_as(refusal->status, code, refusal->text);
     call->state = BEL_HTTP_CALL_ANSWERED;

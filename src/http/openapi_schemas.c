@@ -500,7 +500,7 @@ static json_t *problem_responses(bool *lost)
         {"404", "the timer, topic, job or resource does not exist"},
         {"408", "the request was not received in time"},
         {"409", "the id is taken, or the lease has ended"},
-        {"413", "the body is too large"},
+        {"413", "the body is too large; the code is FULL for a job, otherwise BADARG"},
         {"414", "the request line is too long"},
         {"415", "the content encoding is not supported"},
         {"431", "the headers are too large"},

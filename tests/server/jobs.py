@@ -151,7 +151,23 @@ def test_a_large_job_and_its_limit():
         web.connection.putrequest("POST", "/v1/jobs")  # refused before the body is sent
         web.connection.putheader("Content-Length", str(17 * MIB))
         web.connection.endheaders()
-        assert web.read()[0] == 413
+        status, answer = web.read()
+        assert status == 413 and answer["code"] == "FULL", (status, answer)
+        web.close()
+        web = Web(server)
+        web.connection.putrequest("POST", "/v1/jobs")  # known only when it is received
+        web.connection.putheader("Transfer-Encoding", "chunked")
+        web.connection.endheaders()
+        web.connection.send(b"%x\r\n" % (17 * MIB))
+        status, answer = web.read()
+        assert status == 413 and answer["code"] == "FULL", (status, answer)
+        web.close()
+        web = Web(server)
+        web.connection.putrequest("POST", "/v1/topics/t/timers")
+        web.connection.putheader("Content-Length", str(17 * MIB))
+        web.connection.endheaders()
+        status, answer = web.read()
+        assert status == 413 and answer["code"] == "BADARG", (status, answer)
         web.close()
     with Server("--store", "memory", "--max-job", "1000") as server, server.client() as client:
         assert refusal(client, "JOB", "SUBMIT", large(10, 1000)).startswith("FULL")
