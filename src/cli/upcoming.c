@@ -2,7 +2,8 @@
 
 /*
  * Each topic lists its first ready and its first scheduled timers in the order of their dues; the
- * earliest of all topics are kept, in a sorted array. The server's clock says how long is left.
+ * earliest of all topics are kept, in a sorted array, and so are the next times of recurring jobs,
+ * which have no topic of their own. The server's clock says how long is left.
  */
 #include "cli/upcoming.h"
 
@@ -19,13 +20,14 @@
 
 enum {
     BATCH = 50, /* topics that are asked at once */
+    CURSOR_BYTES = 512,
     SENTENCE_BYTES = 256,
     LEFT_BYTES = 64,
 };
 
 struct item {
     int64_t due_ms;
-    struct bel_view topic, id; /* in `text` */
+    struct bel_view topic, id; /* in `text`; the topic of a recurring job is empty */
     char *text;                /* owned: the topic, the id and the sentence */
     const char *sentence;      /* of a plan; otherwise empty */
 };
@@ -70,10 +72,11 @@ static void describe(const struct upcoming *upcoming, const struct bel_value *ti
 
 /* --- collecting --- */
 
-/* Adds a timer if it is among the first; the last then leaves. Returns 0 or BEL_ENOMEM. */
-static int add(struct upcoming *upcoming, const struct bel_value *timer)
+/* Adds a timer or a recurring job, by its field `time`, if it is among the first; the last then
+ * leaves. Returns 0 or BEL_ENOMEM. */
+static int add(struct upcoming *upcoming, const struct bel_value *timer, const char *time)
 {
-    const struct bel_value *due = bel_value_find(timer, "due_ms");
+    const struct bel_value *due = bel_value_find(timer, time);
     struct bel_view topic = text_of(timer, "topic"), id = text_of(timer, "id");
     char sentence[SENTENCE_BYTES];
     if (due == NULL) return 0;
@@ -101,12 +104,12 @@ static int add(struct upcoming *upcoming, const struct bel_value *timer)
     return 0;
 }
 
-static int add_page(struct upcoming *upcoming, const struct bel_value *reply)
+static int add_page(struct upcoming *upcoming, const struct bel_value *reply, const char *time)
 {
     int err = 0;
     if (reply->type != BEL_VALUE_LIST || reply->count != 2) return 0; /* the topic has gone */
     for (size_t i = 0; i < reply->items[1].count && err == 0; i++) {
-        err = add(upcoming, &reply->items[1].items[i]);
+        err = add(upcoming, &reply->items[1].items[i], time);
     }
     return err;
 }
@@ -126,8 +129,29 @@ static int ask_topics(struct upcoming *upcoming, struct bel_client *client,
     }
     for (size_t i = 0; i < 2 * count && err == 0; i++) {
         err = bel_client_receive(client, &reply);
-        if (err == 0) err = add_page(upcoming, reply);
+        if (err == 0) err = add_page(upcoming, reply, "due_ms");
     }
+    return err;
+}
+
+/* Adds the recurring jobs that are not paused. A server that refuses to list jobs has none. */
+static int ask_jobs(struct upcoming *upcoming, struct bel_client *client)
+{
+    char cursor[CURSOR_BYTES];
+    size_t bytes = 0;
+    int err;
+    do {
+        const struct bel_view args[] = {BEL_VIEW("JOB"),    BEL_VIEW("LIST"),
+                                        BEL_VIEW("STATE"),  BEL_VIEW("scheduled"),
+                                        BEL_VIEW("CURSOR"), {cursor, bytes}};
+        const struct bel_value *reply;
+        err = bel_client_call(client, args, bytes > 0 ? 6 : 4, &reply);
+        if (err == 0) err = add_page(upcoming, reply, "next_ms");
+        if (err != 0 || reply->type != BEL_VALUE_LIST || reply->count != 2) break;
+        bytes = reply->items[0].text.bytes;
+        if (bytes > sizeof cursor) return BEL_EINVAL;
+        if (bytes > 0) memcpy(cursor, reply->items[0].text.data, bytes);
+    } while (bytes > 0);
     return err;
 }
 
@@ -145,7 +169,7 @@ static int collect(struct upcoming *upcoming, struct bel_client *client, struct 
         err = ask_topics(upcoming, client, names.items + i, count);
     }
     bel__names_finish(&names);
-    return err;
+    return err ? err : ask_jobs(upcoming, client);
 }
 
 /* --- printing --- */
@@ -170,9 +194,12 @@ static void print_json(const struct upcoming *upcoming)
     printf("[");
     for (size_t i = 0; i < upcoming->count; i++) {
         const struct item *item = &upcoming->items[i];
-        printf("%s{\"due_ms\": %" PRId64 ", \"topic\": ", i > 0 ? ", " : "", item->due_ms);
-        bel__cli_print_json_view(item->topic);
-        printf(", \"id\": ");
+        printf("%s{\"due_ms\": %" PRId64, i > 0 ? ", " : "", item->due_ms);
+        if (item->topic.bytes > 0) {
+            printf(", \"topic\": ");
+            bel__cli_print_json_view(item->topic);
+        }
+        printf(item->topic.bytes > 0 ? ", \"id\": " : ", \"job\": ");
         bel__cli_print_json_view(item->id);
         if (item->sentence[0] != '\0') {
             printf(", \"sentence\": ");

@@ -349,6 +349,16 @@ plans	daily	At 10:30, Europe/Berlin time.' upcoming
 is over_all_topics late bash -c "'$belfry' agenda --next 1 | cut -f 3"
 json the_next_as_json 'j["next"][0] == {"due_ms": 1893481200000, "topic": "plans2", "id": "late"}' \
     "$belfry" agenda --json
+echo '{"id": "hourly", "every": "1h", "tasks": [{"id": "a", "topic": "plans"}]}' |
+    "$belfry" job submit - >/dev/null
+is a_recurring_job_is_due '	hourly	Every 1h.' \
+    bash -c "'$belfry' agenda --next 1000 | cut -f 2- | grep hourly"
+json a_recurring_job_as_json \
+    '[n["sentence"] for n in j["next"] if n.get("job") == "hourly" and "topic" not in n] == ["Every 1h."]' \
+    "$belfry" agenda --next 1000 --json
+is a_recurring_job_has_no_topic 0 \
+    bash -c "'$belfry' agenda --topic plans --next 1000 | { grep -c hourly || true; }"
+"$belfry" job cancel hourly >/dev/null
 exits no_number_of_next 2 'from 1 to 1000' "$belfry" agenda --next 0
 if has_terminal what_is_next_on_a_terminal; then
 like what_is_next_on_a_terminal '*NEXT *LEFT *TOPIC *ID *PLAN*07:00:00Z * 1h ago *plans2 *late*' \
