@@ -124,7 +124,12 @@ def test_a_key_needs_every_topic_of_a_job():
                 assert client.ask("AUTH", "etl", KEYS["etl"][0]) == "OK"
                 assert refusal(client, "JOB", "GET", "both").startswith("NOTFOUND")
                 assert refusal(client, "JOB", "SUBMIT", json.dumps(both)).startswith("NOTFOUND")
+                same = json.dumps(chain("both", "etl"))  # an id that is in use
+                assert refusal(client, "JOB", "SUBMIT", same).startswith("CONFLICT")
+                assert refusal(client, "JOB", "SUBMIT", same, "REPLACE").startswith("NOTFOUND")
                 assert client.ask("JOB", "CANCEL", "own") == 1
+            root.right("POST", "/v1/jobs", {"id": "empty", "tasks": []})
+            assert etl.right("GET", "/v1/jobs/empty")["id"] == "empty"
             for web in (root, etl, reader):
                 web.close()
 
