@@ -222,11 +222,11 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
         schema = bel__openapi_reference("schemas", name);
     } else if (argument->may_be_off) {
         bool is_number = argument->type == BEL_ARGUMENT_NUMBER;
-        schema =
-            bel__openapi_parse(is_number ? "{'type': ['integer', 'string', 'null'], 'format': "
-                                           "'int64', 'minimum': 1, 'pattern': '^([0-9]+|off)$'}"
-                                         : "{'type': ['string', 'null']}",
-                               lost);
+        schema = bel__openapi_parse(is_number ? "{'type': ['integer', 'string', 'null'], 'format': "
+                                                "'int64', 'minimum': 1, 'pattern': "
+                                                "'^([1-9][0-9]*|off)$'}"
+                                              : "{'type': ['string', 'null']}",
+                                    lost);
     } else if (argument->type == BEL_ARGUMENT_NUMBER) {
         schema = json_pack("{s:s, s:s, s:i}", "type", "integer", "format", "int64", "minimum", 1);
         if (argument->max > 0) {
@@ -255,23 +255,35 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
     bool has_zero =
         strcmp(argument->name, "PRIORITY") == 0 || strcmp(argument->name, "CONCURRENCY") == 0;
     if (has_zero) bel__openapi_put(schema, "minimum", json_integer(0), lost);
+    if (has_zero && argument->may_be_off) {
+        bel__openapi_put(schema, "pattern", json_string("^([0-9]+|off)$"), lost);
+    }
     bel__openapi_put(schema, "description", json_string(argument->help), lost);
     return schema;
 }
 
 /* --- request bodies --- */
 
+/* Returns the schema of a setting as text. A number may be sent as a string. */
+static const char *setting_text(const struct bel_setting_entry *entry)
+{
+    if (strcmp(entry->name, "crashes") == 0) {
+        return "{'type': ['integer', 'string'], 'minimum': 1, 'pattern': '^[1-9][0-9]*$'}";
+    }
+    if (strcmp(entry->name, "misfire_after") == 0) {
+        return "{'$ref': '#/components/schemas/Duration'}";
+    }
+    if (entry->type == BEL_ARGUMENT_NUMBER) return "{'type': ['integer', 'string']}";
+    if (entry->type == BEL_ARGUMENT_POLICY) return "{'type': 'string'}";
+    return "{'type': ['string', 'integer']}"; /* an integer becomes text */
+}
+
 static json_t *settings_schema(bool *lost)
 {
     json_t *properties = json_object();
     for (const struct bel_setting_entry *entry = bel__setting_entries; entry->name != NULL;
          entry++) {
-        const char *type = entry->type == BEL_ARGUMENT_NUMBER     ? "['integer', 'string']"
-                           : entry->type == BEL_ARGUMENT_DURATION ? "['string', 'integer']"
-                                                                  : "'string'";
-        char text[64];
-        (void)snprintf(text, sizeof text, "{'type': %s}", type);
-        json_t *schema = bel__openapi_parse(text, lost);
+        json_t *schema = bel__openapi_parse(setting_text(entry), lost);
         bel__openapi_put(schema, "description", json_string(entry->help), lost);
         bel__openapi_put(properties, entry->name, schema, lost);
     }
@@ -311,6 +323,15 @@ static json_t *request_schema(const struct bel_http_route *route, bool *lost)
         if (route->command == BEL_COMMAND_REVIVE) {
             (void)json_object_del(field, "$ref"); /* an id, or * */
             bel__openapi_put(field, "type", json_string("string"), lost);
+            bel__openapi_put(field, "minLength", json_integer(1), lost);
+        } else if (route->command == BEL_COMMAND_PURGE) {
+            (void)json_object_del(field, "$ref"); /* a state that can be purged */
+            bel__openapi_put(field, "type", json_string("string"), lost);
+            bel__openapi_put(field, "enum",
+                             bel__openapi_parse("['scheduled', 'ready', 'done', 'dead', "
+                                                "'cancelled', 'expired', 'skipped']",
+                                                lost),
+                             lost);
         }
         bel__openapi_put(properties, name, field, lost);
     }

@@ -458,6 +458,31 @@ def test_the_description_names_every_field():
         assert set(schemas["TimerPage"]["required"]) == {"timers", "cursor"}
 
 
+def test_the_description_allows_what_is_allowed():
+    with serve() as server:
+        web = Web(server)
+        schemas = web.right("GET", "/openapi.json")["components"]["schemas"]
+
+        def field(schema, name):
+            return schemas[schema]["properties"][name]
+
+        for state in ("scheduled", "ready", "leased", "blocked", "done", "dead", "skipped"):
+            status, _ = web.ask("POST", "/v1/topics/t/purge", {"state": state})
+            assert (status == 200) == (state in field("PurgeTopicRequest", "state")["enum"]), state
+        assert field("ReviveTimersRequest", "id")["minLength"] == 1
+        assert web.ask("POST", "/v1/topics/t/revive", {"id": ""})[0] == 400
+        settings = schemas["ConfigureTopicRequest"]["properties"]
+        assert settings["crashes"]["minimum"] == 1
+        for crashes in (0, "0"):
+            assert web.ask("PATCH", "/v1/topics/t", {"crashes": crashes})[0] == 400
+        assert not re.search(settings["crashes"]["pattern"], "0")
+        assert settings["misfire_after"]["$ref"].endswith("/Duration")
+        breaker = field("LimitResourceRequest", "breaker")
+        assert breaker["minimum"] == 1 and not re.search(breaker["pattern"], "0")
+        assert re.search(breaker["pattern"], "10") and re.search(breaker["pattern"], "off")
+        assert re.search(field("LimitResourceRequest", "concurrency")["pattern"], "0")
+
+
 def test_the_description_is_complete():
     with serve() as server:
         web = Web(server)
