@@ -235,6 +235,19 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     return show_reply(remote, request, client, reply);
 }
 
+/* Refuses a relative path of BACKUP: the server would take it from its own working directory. */
+static int check_path(const struct cli_request *request)
+{
+    if (request->command != &bel__commands[BEL_COMMAND_BACKUP]) return CLI_OK;
+    struct bel_view path = request->args[1];
+    if (path.bytes == 0 || *(const char *)path.data == '/') return CLI_OK;
+    fprintf(stderr,
+            "belfry backup: '%.*s' is a relative path; give an absolute one, on the server's "
+            "machine\n",
+            (int)path.bytes, (const char *)path.data);
+    return CLI_USAGE;
+}
+
 static int converse(const struct cli_remote_verb *remote, struct cli_request *request)
 {
     struct bel_client *client;
@@ -251,6 +264,7 @@ int bel__remote_verb_run(const struct cli_remote_verb *remote, int argc, char **
     const struct bel_command_entry *other = NULL;
     if (remote->other != NULL) other = entry_of(remote->other);
     int status = bel__request_read(&request, entry_of(remote->command), other, argc, argv);
+    if (status < 0 && check_path(&request) != CLI_OK) status = CLI_USAGE;
     if (status < 0) status = converse(remote, &request);
     bel__request_finish(&request);
     return status;

@@ -380,6 +380,8 @@ like help_of_an_alias '*usage: belfry list*' "$belfry" help ls
 # --- commands that the server refuses ---
 head -c 1048577 /dev/zero >large
 exits a_payload_too_large_is_2 2 'at most 1048576 bytes' "$belfry" schedule small --file large
+exits a_backup_to_a_relative_path 2 "'copy' is a relative path; give an absolute one" \
+    "$belfry" backup copy
 exits a_backup_of_memory_is_2 2 'UNSUPPORTED not' "$belfry" backup "$room/copy"
 virtual=$BELFRY_SERVER virtual_server=$server
 serve disk --data data
