@@ -676,6 +676,11 @@ int bel__cli_completion(int argc, char **argv, const struct cli_verb *verbs,
     } else if (strcmp(shell, "fish") == 0) {
         print_fish(verbs, others);
     } else {
+        fprintf(stderr, "belfry completion: %s%s%s\n",
+                argc < 2   ? "missing the name of a shell"
+                : argc > 2 ? "expected one shell"
+                           : "unknown shell '",
+                shell, argc == 2 ? "'" : "");
         fputs(usage, stderr);
         return CLI_USAGE;
     }

@@ -47,7 +47,18 @@ static void print_findings(const struct cli_diagnosis *found, int err, bool is_j
         printf(is_json ? ", \"%s\": %" PRIu64 : "%s\t%" PRIu64 "\n", found->facts[i].name,
                found->facts[i].number);
     }
-    if (is_json) printf("}\n");
+    if (is_json) {
+        printf("}\n");
+    } else if (err == 0) {
+        printf("sound\tyes\n");
+    }
+}
+
+static int complain(const char *what, const char *argument)
+{
+    fprintf(stderr, "belfry doctor: %s%s\n", what, argument);
+    fputs(usage, stderr);
+    return CLI_USAGE;
 }
 
 int bel__cli_doctor(int argc, char **argv, cli_check *check)
@@ -62,17 +73,15 @@ int bel__cli_doctor(int argc, char **argv, cli_check *check)
         }
         if (strcmp(argv[i], "--json") == 0) {
             is_json = true;
-        } else if (argv[i][0] != '-' && folder == NULL) {
-            folder = argv[i];
+        } else if (argv[i][0] == '-') {
+            return complain("unknown option ", argv[i]);
+        } else if (folder != NULL) {
+            return complain("only one FOLDER can be checked; unexpected argument ", argv[i]);
         } else {
-            fputs(usage, stderr);
-            return CLI_USAGE;
+            folder = argv[i];
         }
     }
-    if (folder == NULL) {
-        fputs(usage, stderr);
-        return CLI_USAGE;
-    }
+    if (folder == NULL) return complain("missing FOLDER", "");
     int err = check(folder, &found);
     if (err != 0 && found.why.text[0] == '\0') {
         (void)bel__why_say(&found.why, err, "%s", bel_error_text(err));

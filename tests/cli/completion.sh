@@ -88,6 +88,12 @@ done
 echo 'ok   every_option_is_offered_and_no_other'
 
 # The scripts of other shells are inspected, and run if the shell is installed.
+exits no_shell 2 'belfry completion: missing the name of a shell
+usage:' "$belfry" completion
+exits unknown_shell 2 "belfry completion: unknown shell 'tcsh'
+usage:" "$belfry" completion tcsh
+exits two_shells 2 'belfry completion: expected one shell
+usage:' "$belfry" completion bash zsh
 like zsh_has_descriptions '*#compdef belfry*--conflict*replace keep*' "$belfry" completion zsh
 like zsh_offers_ids "*1:topic:_belfry_topics' '[*]:id:_belfry_ids*" "$belfry" completion zsh
 like fish_offers_ids '*seen_subcommand_from get; and test*-ge 3*belfry list*' "$belfry" completion fish

@@ -10,10 +10,15 @@ json a_sound_folder 'j["sound"] and j["topics"] == 1 and j["timers"] == 1 and j[
     "$belfry" doctor data --json
 like a_sound_folder_in_lines 'topics	1
 timers	1
-*' "$belfry" doctor data
+*
+sound	yes' "$belfry" doctor data
 exits a_folder_that_is_not_there_is_3 3 'belfry: nowhere: no such directory' "$belfry" doctor nowhere
-exits no_folder 2 usage: "$belfry" doctor
-exits two_folders 2 usage: "$belfry" doctor a b
+exits no_folder 2 'belfry doctor: missing FOLDER
+usage:' "$belfry" doctor
+exits two_folders 2 'belfry doctor: only one FOLDER can be checked; unexpected argument b
+usage:' "$belfry" doctor a b
+exits unknown_option 2 'belfry doctor: unknown option --bogus
+usage:' "$belfry" doctor --bogus
 
 # A server and the doctor have the same verdict of a tree whose file was deleted or emptied.
 for what in missing empty; do
