@@ -259,6 +259,7 @@ static void told_schedule(struct book *book, const struct order *order)
     if (entry == NULL) return;
     size_t topic = topic_index(spec->topic);
     doubt(entry);
+    entry->is_task = false; /* until a job has the id again */
     bool may_go = spec->expires_ms > 0 || spec->plan.rule.bytes > 0 || book->has_retention[topic];
     bool may_be_old = spec->conflict != BEL_CONFLICT_REPLACE &&
                       (has_feature(book->world, FEATURE_EXPIRY) ||
