@@ -199,9 +199,17 @@ static void live_again(struct judge *judge, size_t count)
     judge->is_replaying = false;
 }
 
+/* A turn that the engine has not finished, because it went down, is not in the batch before. */
+static void put_off(const struct judge *judge, struct event *event)
+{
+    uint64_t before = judge->count > 1 ? event[-1].batch : 0;
+    if (run_is_down(judge->world) && event->batch <= before) event->batch = before + 1;
+}
+
 bool judge_turn(struct judge *judge, const struct list_of_orders *submitted)
 {
     struct event *event = add_event(judge, EVENT_TURN);
+    put_off(judge, event);
     event->has_sample = judge->has_sample;
     event->sample = judge->sample;
     event->is_in_parts = judge->world->has_caught_up;
