@@ -271,7 +271,8 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 void bel__caller_init(struct bel_caller *caller, struct bel_request_tracker *tracker)
 {
     assert(tracker != NULL);
-    *caller = (struct bel_caller){.backend = {submit, withdraw, turn}, .tracker = tracker};
+    *caller = (struct bel_caller){.backend = {.submit = submit, .withdraw = withdraw, .turn = turn},
+                                  .tracker = tracker};
     bel__list_init(&caller->held);
 }
 
