@@ -88,7 +88,8 @@ enum bel_fail_kind {
  * but SUBMIT and LIST), BEL_EUNSUPPORTED.
  * BEL_EIO and BEL_ECORRUPT are permanent: every later request fails with them too. After an error
  * nothing has changed, except by verbs that work on many timers (CANCEL, ACK, REVIVE, PURGE): there
- * `why` says how many were changed before the error.
+ * `why` says how many were changed before the error. A backend in other processes recovers from
+ * BEL_EIO, and whether the request that failed has changed anything is unknown.
  *
  *     SCHEDULE    schedule      id
  *     CANCEL      cancel        count: unfinished timers that are now cancelled
@@ -254,6 +255,7 @@ struct bel_topic {
     uint64_t claims_per_minute, completions_per_minute; /* in the last minute, about */
     uint64_t waited_ms_p50, waited_ms_p99;              /* from due to claim */
     uint64_t ran_ms_p50, ran_ms_p99;                    /* from claim to acknowledgement */
+    bool has_no_rates;                   /* the six numbers above are not measured, and 0 */
     const struct bel_work *work;         /* all of it, live; NULL: none, or no numbers of its own */
     const struct bel_named_work *groups; /* a list; NULL: no timer of a group was claimed */
     uint64_t waiting[BEL_WAITS];         /* timers by what they wait for */

@@ -130,6 +130,7 @@ struct bel_engine_report {
     uint64_t topics, timers, leases, plans, ended; /* timers: unfinished ones */
     uint64_t rows;                                 /* rows of every kind */
     uint64_t tree_rows, tree_bytes;                /* of the tree alone, on disk */
+    uint64_t time_ms; /* engine time of the last change: wall ms, as far as no clock was set */
 };
 
 /* Checks a data directory that is not open, without changing it: every byte is readable and as it

@@ -91,6 +91,8 @@ enum bel_when {
     BEL_WHEN_AT, /* at an instant of the wall clock */
 };
 
+struct bel_timer;
+
 /* How a timer recurs; an empty rule means that it does not. `when` of the schedule gives the first
  * nominal time; with BEL_WHEN_NOW the rule gives it. */
 struct bel_recurrence {
@@ -126,7 +128,13 @@ struct bel_schedule_spec {
     struct bel_view retry; /* as for bel_backoff_parse(); empty: the topic's */
     uint64_t lease_ms;     /* 0: the topic's */
     uint64_t expires_ms;   /* time after `due` at which the timer expires; 0: never */
+    bool has_empty_id;     /* the id is the empty text: only in topics that are shared with the
+                              package faststream-redis-timers */
     bool is_imported;      /* from an export: names of headers may begin with belfry- */
+    /* A timer or plan as LIST returns it: it is stored as it is, with its state, counts and times,
+     * behind all others with the same due and priority. A leased one becomes ready. Of the other
+     * members only the topic and the conflict policy count: KEEP or REJECT. NULL: a new timer. */
+    const struct bel_timer *whole;
 };
 
 enum bel_outcome_kind {
@@ -165,6 +173,13 @@ struct bel_timer {
     uint64_t used;                  /* plan with a count: how many times it has counted */
     struct bel_view plan_id;        /* occurrence: the id of its plan, and its nominal time */
     struct bel_wall nominal;
+    /* What no command shows, for a copy of the timer in another store. */
+    bool is_delay;         /* its due does not move when the wall clock is set */
+    bool is_task;          /* it belongs to a job */
+    bool has_start;        /* plan: the rule counts from `start`, not from `created` */
+    bool is_catching_up;   /* plan: makes up for times that it has missed */
+    struct bel_wall start; /* plan: if has_start */
+    uint64_t spread_by_ms; /* occurrence that is blocked: how long after `nominal` it is due */
 };
 
 BEL_END_DECLARATIONS

@@ -30,6 +30,14 @@ static bool is_agenda(const struct bel_value *reply)
     return true;
 }
 
+static bool is_empty(const struct bel_value *reply)
+{
+    for (size_t i = 0; i < reply->count; i++) {
+        if (reply->items[i].items[1].number > 0) return false;
+    }
+    return true;
+}
+
 static void draw(const struct bel_value *reply)
 {
     unsigned columns = bel__cli_columns();
@@ -70,13 +78,17 @@ int bel__show_agenda(const struct cli_remote_verb *remote, struct cli_request *r
     struct bel_view topic = topic_of(request);
     (void)remote;
     if (!is_agenda(reply)) return bel__show_nonsense(request);
-    if (!request->connect.is_json && bel__cli_is_terminal()) {
-        draw(reply);
-        printf("\n");
-        return bel__upcoming_show(request, client, topic, next > 0 ? next : CLI_UPCOMING_DEFAULT);
-    }
     if (!request->connect.is_json && next > 0) {
         return bel__upcoming_show(request, client, topic, next);
+    }
+    if (!request->connect.is_json && bel__cli_is_terminal()) {
+        if (is_empty(reply)) {
+            printf("nothing is due in this time\n");
+        } else {
+            draw(reply);
+        }
+        printf("\n");
+        return bel__upcoming_show(request, client, topic, CLI_UPCOMING_DEFAULT);
     }
     if (request->connect.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_STEP].list);
     for (size_t i = 0; i < reply->count; i++) {

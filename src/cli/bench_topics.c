@@ -58,9 +58,9 @@ static int check_topic(const struct bench_settings *settings, struct bel_client 
     int64_t count = count_timers(reply);
     if (count == 0) return CLI_OK;
     fprintf(stderr,
-            "belfry: topic %s holds %lld timers: another bench is running or was killed; choose "
+            "belfry: topic %s holds %lld timer%s: another bench is running or was killed; choose "
             "another --name, or delete them with belfry bench --purge\n",
-            topic, (long long)count);
+            topic, (long long)count, count == 1 ? "" : "s");
     return CLI_CONFLICT;
 }
 

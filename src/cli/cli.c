@@ -8,6 +8,7 @@
 #include "cli/examples.h"
 #include "cli/print.h"
 #include "cli/remote_verb.h"
+#include "cli/store.h"
 #include "core/similar.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ static const struct {
     {"Working", {"work", "claim", "ack", "fail", "release", "extend"}},
     {"Topics and resources", {"topics", "configure", "pause", "resume", "limit"}},
     {"Servers and their data",
-     {"serve", "doctor", "backup", "export", "import", "ping", "info", "clock", "top", "bench"}},
+     {"serve", "doctor", "backup", "copy", "export", "import", "ping", "info", "clock", "top",
+      "bench"}},
     {"The program", {"help", "completion", "version"}},
 };
 
@@ -112,7 +114,7 @@ static void show_help(const struct cli_verb *others)
         }
     }
     list_others(others);
-    printf("\nls, rm, ps and status are list, cancel, topics and info.\n");
+    printf("\nls, rm, ps, status: list, cancel, topics, info. belfry help VERB: its options.\n");
 }
 
 static void offer_verbs(struct bel_similar *similar, const struct cli_verb *among)
@@ -130,15 +132,26 @@ static const char *instead_of(const char *name)
     static const char start[] = "to start a server: belfry serve";
     static const char logs[] = "a server logs to standard error, which journalctl -u belfry shows "
                                "for a service";
+    static const char show[] = "belfry get TOPIC ID shows a timer, belfry topics NAME a topic";
+    static const char gone[] = "belfry cancel TOPIC ID cancels a timer, belfry purge TOPIC deletes "
+                               "finished ones";
+    static const char again[] = "belfry revive TOPIC ID makes a dead timer due again";
+    static const char cron[] = "belfry schedule TOPIC PAYLOAD --cron RULE, or --every DURATION";
+    static const char take[] = "belfry claim TOPIC, or belfry work TOPIC -- PROGRAM";
+    static const char state[] = "belfry topics, belfry info and belfry top show numbers";
+    static const char move[] = "belfry reschedule TOPIC ID --in DURATION, or --at TIME";
     static const char tail[] = "belfry top shows live figures; belfry job watch ID follows a job";
     static const struct {
         const char *name, *text;
     } others[] = {
-        {"stop", stop},    {"shutdown", stop}, {"kill", stop},  {"quit", stop},
-        {"start", start},  {"run", start},     {"up", start},   {"restart", start},
-        {"server", start}, {"daemon", start},  {"log", logs},   {"logs", logs},
-        {"journal", logs}, {"tail", tail},     {"watch", tail}, {"follow", tail},
-        {"monitor", tail}, {"events", tail},
+        {"stop", stop},    {"shutdown", stop}, {"kill", stop},   {"quit", stop},
+        {"start", start},  {"run", start},     {"up", start},    {"restart", start},
+        {"server", start}, {"daemon", start},  {"log", logs},    {"logs", logs},
+        {"journal", logs}, {"tail", tail},     {"watch", tail},  {"follow", tail},
+        {"monitor", tail}, {"events", tail},   {"show", show},   {"inspect", show},
+        {"delete", gone},  {"del", gone},      {"remove", gone}, {"retry", again},
+        {"kick", again},   {"requeue", again}, {"cron", cron},   {"every", cron},
+        {"reserve", take}, {"pop", take},      {"stats", state}, {"move", move},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(name, others[i].name) == 0) return others[i].text;
@@ -190,7 +203,9 @@ static void replace_alias(char **verb)
 /* Returns how many arguments an option before the verb has, with its value; 0 if it is unknown. */
 static int leading_option(const char *text)
 {
-    static const char *const with_value[] = {"--server", "--key-file", "--timeout"};
+    static const char *const with_value[] = {"--server",          "--key-file",
+                                             "--timeout",         "--store",
+                                             "--store-namespace", "--store-password-file"};
     if (strcmp(text, "--json") == 0) return 1;
     for (unsigned i = 0; i < sizeof with_value / sizeof with_value[0]; i++) {
         size_t bytes = strlen(with_value[i]);
@@ -266,13 +281,15 @@ static int check_output(int status)
     return status == CLI_OK ? CLI_FAILED : status;
 }
 
-int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
+int bel__cli_run(int argc, char **argv, const struct cli_verb *others,
+                 const struct cli_stores *stores)
 {
     char version[] = "version";
     if (argc < 2) {
         show_help(others);
         return CLI_USAGE;
     }
+    bel__cli_store_use(stores);
     move_verb(argc, argv);
     replace_alias(&argv[1]);
     const char *name = argv[1];
@@ -282,6 +299,7 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
         return check_output(help(argc - 1, argv + 1, others));
     }
     int status = run(argc - 1, argv + 1, others);
+    bel__cli_store_close();
     if (status == CLI_OK && asks_for_help(argc - 1, argv + 1)) bel__examples_print(argv[1]);
     return check_output(status);
 }

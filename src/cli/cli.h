@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+struct cli_stores;
+
 /* Exit statuses of the program. */
 enum cli_exit {
     CLI_OK = 0,
@@ -33,8 +35,9 @@ struct cli_verb {
 };
 
 /* Runs the verb argv[1]; argv[0] is the program. Returns the exit status. `others` are verbs of
- * layers above this one; the table ends with a NULL name. */
-int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
+ * layers above this one; the table ends with a NULL name. `stores` opens stores for --store. */
+int bel__cli_run(int argc, char **argv, const struct cli_verb *others,
+                 const struct cli_stores *stores);
 
 /* The verbs. argv[0] is the verb. */
 int bel__cli_bench(int argc, char **argv);

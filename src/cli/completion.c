@@ -63,6 +63,9 @@ static const char *const list_states[] = {"scheduled", "ready", "leased",    "bl
 static const struct choice connecting[] = {
     {"server", "host:port", FOLLOWS_VALUE, NULL},
     {"key-file", "file with the API key", FOLLOWS_PATH, NULL},
+    {"store", "URL of a store, instead of a server", FOLLOWS_VALUE, NULL},
+    {"store-namespace", "prefix of the keys in the store", FOLLOWS_VALUE, NULL},
+    {"store-password-file", "file with the password of the store", FOLLOWS_PATH, NULL},
     {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
     {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
@@ -96,6 +99,18 @@ static const struct choice bench[] = {
     {"pipeline", "commands in flight per connection (default 64)", FOLLOWS_VALUE, NULL},
     {"name", "use the topics bench/NAME/due and bench/NAME/later", FOLLOWS_VALUE, NULL},
     {"purge", "only delete the timers of a bench that was killed", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice copy[] = {
+    {"from", "store to copy from: embedded:DIR or redis://HOST", FOLLOWS_VALUE, NULL},
+    {"to", "store to copy to", FOLLOWS_VALUE, NULL},
+    {"merge", "keep the timers of the target", FOLLOWS_NOTHING, NULL},
+    {"move", "delete everything in the source afterwards", FOLLOWS_NOTHING, NULL},
+    {"without", "what to leave out, separated by commas", FOLLOWS_VALUE,
+     WORDS("jobs", "groups", "resources", "concurrency")},
+    {"dry-run", "only tell what would be copied", FOLLOWS_NOTHING, NULL},
+    {"json", "print the result as JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
@@ -143,6 +158,14 @@ static const struct choice none[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
+static const struct choice doctor[] = {
+    {"store", "URL of a store on Redis", FOLLOWS_VALUE, NULL},
+    {"store-namespace", "prefix of the keys in the store", FOLLOWS_VALUE, NULL},
+    {"store-password-file", "file with the password of the store", FOLLOWS_PATH, NULL},
+    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
 static const struct choice only_json[] = {
     {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
@@ -153,9 +176,14 @@ static const struct choice serve[] = {
     {"resp", "Redis clients (default 127.0.0.1:7878)", FOLLOWS_VALUE, NULL},
     {"port", "port of --resp alone", FOLLOWS_VALUE, NULL},
     {"http", "HTTP, or none (default 127.0.0.1:7879)", FOLLOWS_VALUE, NULL},
-    {"store", "on disk (default), or only in memory", FOLLOWS_VALUE, WORDS("embedded", "memory")},
+    {"store", "on disk (default), in memory, or redis://", FOLLOWS_VALUE,
+     WORDS("embedded", "memory", "redis://")},
+    {"store-namespace", "prefix of the keys in Redis (belfry)", FOLLOWS_VALUE, NULL},
+    {"store-password-file", "has the password of the URL", FOLLOWS_PATH, NULL},
+    {"store-wait", "how long a start waits for Redis (30s)", FOLLOWS_VALUE, NULL},
+    {"replicas", "of Redis that durability wait needs", FOLLOWS_VALUE, NULL},
     {"durability", "commit (default): sync before the reply", FOLLOWS_VALUE,
-     WORDS("commit", "interval", "none")},
+     WORDS("commit", "interval", "none", "async", "wait")},
     {"durability-interval", "longest time until a sync (default 1s)", FOLLOWS_VALUE, NULL},
     {"sync", "where syncs wait (default: by disk speed)", FOLLOWS_VALUE,
      WORDS("auto", "loop", "thread")},
@@ -226,10 +254,11 @@ static const struct verb {
     {"work", work, true, TAKES_TOPIC},        {"job", job, true, TAKES_JOB},
     {"bench", bench, true, TAKES_ANY},        {"ping", ping, true, TAKES_ANY},
     {"info", none, true, TAKES_ANY},          {"next", next, false, TAKES_ANY},
-    {"version", only_json, false, TAKES_ANY}, {"doctor", only_json, false, TAKES_PATH},
+    {"version", only_json, false, TAKES_ANY}, {"doctor", doctor, false, TAKES_PATH},
     {"serve", serve, false, TAKES_ANY},       {"top", top, true, TAKES_ANY},
     {"export", export, true, TAKES_TOPIC},    {"import", import, true, TAKES_PATH},
-    {"help", NULL, false, TAKES_VERB},        {"completion", NULL, false, TAKES_SHELL},
+    {"copy", copy, false, TAKES_ANY},         {"help", NULL, false, TAKES_VERB},
+    {"completion", NULL, false, TAKES_SHELL},
 };
 
 static const struct verb *find_verb(const char *name)

@@ -15,11 +15,17 @@
 #include "cli/import.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     FIELDS = 5,
+    USER_BYTES = 64,
+    ACCOUNT_BYTES = 4096,
 };
 
 /* Returns the length of the word at the start of a text. */
@@ -108,6 +114,36 @@ static enum import_verdict read_body(struct import_command *command, struct bel_
     return IMPORT_GOOD;
 }
 
+/* Returns whether a word is a program of PATH. */
+static bool is_program(const char *word)
+{
+    const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
+    char file[PATH_MAX];
+    for (; path != NULL && *path != '\0'; path += strspn(path, ":")) {
+        size_t bytes = strcspn(path, ":");
+        int length = snprintf(file, sizeof file, "%.*s/%s", (int)bytes, path, word);
+        if (length > 0 && (size_t)length < sizeof file && access(file, X_OK) == 0) return true;
+        path += bytes;
+    }
+    return false;
+}
+
+/* Warns if the command begins with the name of a user, which no program has: the line is that of a
+ * system crontab then. */
+static void warn_of_user(struct import_command *command, const char *word, size_t bytes)
+{
+    char name[USER_BYTES], room[ACCOUNT_BYTES];
+    struct passwd account, *found = NULL;
+    if (bytes >= sizeof name) return;
+    memcpy(name, word, bytes);
+    name[bytes] = '\0';
+    if (getpwnam_r(name, &account, room, sizeof room, &found) != 0 || found == NULL) return;
+    if (is_program(name)) return;
+    (void)bel__import_refuse(command, IMPORT_GOOD,
+                             "'%s' is a user here, and no program: a system crontab needs --system",
+                             name);
+}
+
 /* Converts a rule and its command. */
 static enum import_verdict read_plan(struct import_command *command, const char *text,
                                      const struct import_rules *rules)
@@ -130,6 +166,8 @@ static enum import_verdict read_plan(struct import_command *command, const char 
     } else if (user == 4 && memcmp(payload, "root", 4) == 0) {
         return bel__import_refuse(command, IMPORT_BAD,
                                   "'root' is the user of a system crontab: give --system");
+    } else {
+        warn_of_user(command, payload, user);
     }
     if (*payload == '\0' || *payload == '\r') {
         return bel__import_refuse(command, IMPORT_BAD, "expected a user and a command");

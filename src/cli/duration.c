@@ -29,7 +29,7 @@ static int refuse(struct bel_text_error *why, size_t position)
     return BEL_EINVAL;
 }
 
-/* Returns the unit that a word means; NULL if it means none. A letter alone must be small: M may
+/* Returns the unit or the number that a word means; NULL if it means none. M must be small: M may
  * stand for months. */
 static const char *unit_of(const char *word, size_t bytes)
 {
@@ -40,7 +40,8 @@ static const char *unit_of(const char *word, size_t bytes)
         {"s", "s"},    {"sec", "s"},    {"second", "s"}, {"m", "m"},
         {"min", "m"},  {"minute", "m"}, {"h", "h"},      {"hr", "h"},
         {"hour", "h"}, {"d", "d"},      {"day", "d"},    {"w", "w"},
-        {"wk", "w"},   {"week", "w"},   {"and", ""},
+        {"wk", "w"},   {"week", "w"},   {"and", ""},     {"a", "1"},
+        {"an", "1"},   {"one", "1"},
     };
     for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++) {
         size_t length = strlen(units[i].word);
@@ -57,8 +58,7 @@ bool bel__cli_duration_rewrite(const char *text, char out[CLI_DURATION_BYTES])
 {
     size_t used = 0;
     uint64_t ms;
-    bool is_strict = bel_duration_parse(text, strlen(text), &ms, NULL) == 0;
-    if (is_strict || text[strcspn(text, DIGITS)] == '\0') return false;
+    if (bel_duration_parse(text, strlen(text), &ms, NULL) == 0) return false;
     while (*text != '\0') {
         size_t bytes = strspn(text, DIGITS "."), skip = bytes;
         const char *word = text;

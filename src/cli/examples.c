@@ -11,6 +11,9 @@ static const struct {
     const char *lines[2];
 } examples[] = {
     {"serve", {"belfry serve --data /var/lib/belfry", "belfry serve --store memory --http none"}},
+    {"copy",
+     {"belfry copy --from embedded:/var/lib/belfry --to redis://10.0.0.7 --dry-run",
+      "belfry copy --from embedded:/var/lib/belfry --to redis://10.0.0.7"}},
     {"doctor", {"belfry doctor ./belfry-data", "belfry doctor /var/lib/belfry --json"}},
     {"schedule",
      {"belfry schedule mail hello --in '5 minutes' --id welcome-7",

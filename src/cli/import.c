@@ -20,6 +20,8 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/zone_hint.h"
+#include "commands/arguments.h"
+#include "commands/option_names.h"
 #include "core/units.h"
 
 #include <errno.h>
@@ -33,6 +35,7 @@ enum {
     LINE_BYTES_FIRST = 4096,
     TOLD_MAX = 100,   /* lines that are reported; further ones are only counted */
     TELL_BYTES = 100, /* more than any text around an id */
+    REFUSAL_BYTES = 1024,
 };
 
 static const char usage[] =
@@ -242,6 +245,16 @@ static void draw(struct import *import)
     bel__progress_draw(&import->progress, lines, (now - import->began_ns) / NS_PER_MS);
 }
 
+/* Tells the error of the server, with the names of the fields for those of the options. */
+static void tell_refusal(struct import *import, uint64_t number, struct bel_view error)
+{
+    const struct bel_command_entry *schedule = &bel__commands[BEL_COMMAND_SCHEDULE];
+    char text[REFUSAL_BYTES];
+    bel__option_names_replace_error(schedule, error, bel__option_name_small, NULL, text,
+                                    sizeof text);
+    tell(import, number, "", (struct bel_view){text, strlen(text)});
+}
+
 /* Tells what became of a line. Lines of a crontab are few, and all are reported. */
 static void tell_line(void *context, const struct import_line *line,
                       const struct import_command *command, struct bel_view error)
@@ -252,7 +265,11 @@ static void tell_line(void *context, const struct import_line *line,
     draw(import);
     switch (line->fate) {
     case IMPORT_REFUSED:
-        tell(import, line->number, "", error.bytes > 0 ? error : problem);
+        if (error.bytes > 0) {
+            tell_refusal(import, line->number, error);
+        } else {
+            tell(import, line->number, "", problem);
+        }
         break;
     case IMPORT_SKIPPED:
         if (import->is_crontab || import->is_verbose) {
@@ -270,6 +287,8 @@ static void tell_line(void *context, const struct import_line *line,
         tell_fate(import, line, command,
                   line->fate == IMPORT_UNCHANGED ? "unchanged " : "imported ", "");
     }
+    bool has_warning = line->verdict == IMPORT_GOOD && problem.bytes > 0;
+    if (has_warning) tell(import, line->number, "warning: ", problem);
 }
 
 /* --- lines --- */

@@ -54,7 +54,7 @@ enum {
 struct import_command {
     struct bel_view args[IMPORT_ARGS_MAX];
     size_t count;
-    struct bel_why problem; /* why the line is bad or left out */
+    struct bel_why problem; /* why the line is bad or left out; or a warning */
     json_t *root;           /* this and all below is private: memory of `args` */
     char *made[8];
     size_t made_count;

@@ -443,6 +443,10 @@ enum import_verdict bel__import_json(struct import_command *command, struct bel_
     const char *text = line.data;
     if (strspn(text, " \t\r") == line.bytes) return IMPORT_BLANK;
     command->root = json_loadb(text, line.bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (command->root == NULL && strchr("*@#0123456789", *text) != NULL) {
+        return bel__import_refuse(command, IMPORT_BAD,
+                                  "not JSON; a crontab needs --crontab FILE --topic NAME");
+    }
     if (command->root == NULL) {
         return bel__import_refuse(command, IMPORT_BAD, "not JSON, at column %d: %.120s", why.column,
                                   why.text);

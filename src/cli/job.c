@@ -247,7 +247,11 @@ static int list(const struct job_options *options, struct bel_client *client)
         struct bel_view next = reply->items[0].text;
         (void)snprintf(cursor, sizeof cursor, "%.*s", (int)next.bytes, (const char *)next.data);
     } while (cursor[0] != '\0' && (options->count == 0 || shown < options->count));
-    if (options->connect.is_json) printf(shown > 0 ? "]\n" : "[]\n");
+    if (options->connect.is_json) {
+        printf(shown > 0 ? "]\n" : "[]\n");
+    } else if (shown == 0 && bel__cli_is_terminal()) {
+        printf("no jobs\n");
+    }
     return CLI_OK;
 }
 
@@ -287,10 +291,11 @@ static int resume(const struct job_options *options, struct bel_client *client)
 static const struct {
     const char *name;
     int (*run)(const struct job_options *options, struct bel_client *client);
-    size_t words; /* with the name */
+    const char *word; /* its argument; NULL: none */
 } subcommands[] = {
-    {"submit", submit, 2}, {"get", get, 2},         {"watch", watch, 2},   {"list", list, 1},
-    {"cancel", cancel, 2}, {"pause", pause_job, 2}, {"resume", resume, 2},
+    {"submit", submit, "FILE"}, {"get", get, "ID"},       {"watch", watch, "ID"},
+    {"list", list, NULL},       {"cancel", cancel, "ID"}, {"pause", pause_job, "ID"},
+    {"resume", resume, "ID"},
 };
 
 enum {
@@ -324,14 +329,18 @@ static int run(const struct job_options *options, size_t words_count)
 {
     size_t i = 0;
     struct bel_client *client;
-    if (words_count == 0) return bel__options_complain("job", "missing subcommand");
+    if (words_count == 0) {
+        return bel__options_complain("job", "missing subcommand: submit, get, watch, list, cancel, "
+                                            "pause or resume");
+    }
     while (i < SUBCOMMANDS && strcmp(subcommands[i].name, options->words[0]) != 0) {
         i++;
     }
     if (i == SUBCOMMANDS) return refuse_word(options->words[0]);
-    if (words_count != subcommands[i].words) {
+    const char *word = subcommands[i].word;
+    if (words_count != (word != NULL ? 2 : 1)) {
         return bel__options_complain("job", "%s takes %s", options->words[0],
-                                     subcommands[i].words == 2 ? "one argument" : "no argument");
+                                     word != NULL ? word : "no argument");
     }
     int status = bel__connect_open(&options->connect, &client);
     if (status != CLI_OK) return status;

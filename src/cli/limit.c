@@ -96,6 +96,8 @@ static int show_page(const struct cli_request *request, const struct bel_value *
     struct bel_value cursor = reply->items[0];
     if (request->connect.is_json) {
         printf("{\"%s\": [", bel__shown[BEL_SHOWN_RESOURCE].list);
+    } else if (bel__cli_is_terminal() && resources->count == 0) {
+        printf("no resources; belfry limit NAME --rate 10/1s makes one\n");
     } else if (bel__cli_is_terminal()) {
         printf("%-12s %-11s %-8s %-8s %-9s %-24s %s\n", "RATE", "CONCURRENCY", "RUNNING", "PARKED",
                "BREAKER", "LIMITED UNTIL", "RESOURCE");

@@ -13,6 +13,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+enum {
+    CLOCK_BYTES = 16, /* more than any time of day has */
+};
+
 enum day {
     DAY_NONE, /* the next one on which the time is still to come */
     DAY_TODAY,
@@ -46,13 +50,29 @@ static bool skip(const char **at, char byte)
     return true;
 }
 
-/* Reads HH:MM or HH:MM:SS, up to the end. */
+/* Reads "am" or "pm" after an hour from 1 to 12, up to the end. */
+static bool read_half(const char *at, struct local_text *out)
+{
+    bool is_pm = strcasecmp(at, "pm") == 0;
+    if (!is_pm && strcasecmp(at, "am") != 0) return false;
+    if (out->hour < 1 || out->hour > 12) return false;
+    out->hour = out->hour % 12 + (is_pm ? 12 : 0);
+    return true;
+}
+
+/* Reads HH:MM or HH:MM:SS, both also with am or pm, or 9am, or noon, up to the end. */
 static bool read_clock(const char *at, struct local_text *out)
 {
-    if (!read_number(&at, 1, 2, &out->hour) || !skip(&at, ':')) return false;
-    if (!read_number(&at, 2, 2, &out->minute)) return false;
-    if (skip(&at, ':') && !read_number(&at, 2, 2, &out->second)) return false;
-    return *at == '\0' && out->hour < 24 && out->minute < 60 && out->second < 60;
+    out->minute = out->second = 0;
+    out->hour = 12;
+    if (strcasecmp(at, "noon") == 0) return true;
+    if (!read_number(&at, 1, 2, &out->hour)) return false;
+    bool has_minute = skip(&at, ':');
+    if (has_minute && !read_number(&at, 2, 2, &out->minute)) return false;
+    if (has_minute && skip(&at, ':') && !read_number(&at, 2, 2, &out->second)) return false;
+    if (out->hour >= 24 || out->minute >= 60 || out->second >= 60) return false;
+    if (*at == '\0') return has_minute;
+    return read_half(at + strspn(at, " "), out);
 }
 
 /* Reads the word of a day. Returns false if it is not one. */
@@ -70,20 +90,40 @@ static bool read_day(const char *word, size_t bytes, struct local_text *out)
         out->weekday = i;
         if (is_whole && strncasecmp(word, weekdays[i], bytes) == 0) return true;
     }
+    const char *end = word + bytes;
     out->day = DAY_DATE;
     if (!read_number(&word, 4, 4, &out->year) || !skip(&word, '-')) return false;
-    return read_number(&word, 2, 2, &out->month) && skip(&word, '-') &&
-           read_number(&word, 2, 2, &out->date);
+    if (!read_number(&word, 2, 2, &out->month) || !skip(&word, '-')) return false;
+    return read_number(&word, 2, 2, &out->date) && word == end;
+}
+
+/* Reads a time of day before a day: 9am tomorrow. */
+static bool read_reversed(const char *text, struct local_text *out)
+{
+    char clock[CLOCK_BYTES];
+    const char *day = strrchr(text, ' ');
+    size_t bytes = day != NULL ? (size_t)(day - text) : 0;
+    if (bytes == 0 || bytes >= sizeof clock) return false;
+    memcpy(clock, text, bytes);
+    clock[bytes] = '\0';
+    *out = (struct local_text){0};
+    return read_clock(clock, out) && read_day(day + 1, strlen(day + 1), out);
 }
 
 static bool read_text(const char *text, struct local_text *out)
 {
+    static const char at[] = "at ";
     size_t bytes = strcspn(text, " ");
     *out = (struct local_text){.day = DAY_NONE};
+    if (read_clock(text, out)) return true;
+    if (read_reversed(text, out)) return true;
+    *out = (struct local_text){.day = DAY_NONE};
     if (text[bytes] == '\0' && bytes > 10 && (text[10] == 'T' || text[10] == 't')) bytes = 10;
-    if (text[bytes] == '\0') return read_clock(text, out);
+    if (text[bytes] == '\0') return false;
     const char *clock = text + bytes + 1;
-    return read_day(text, bytes, out) && read_clock(clock + strspn(clock, " "), out);
+    clock += strspn(clock, " ");
+    if (strncasecmp(clock, at, strlen(at)) == 0) clock += strlen(at);
+    return read_day(text, bytes, out) && read_clock(clock, out);
 }
 
 bool bel__local_time_is(const char *text)
@@ -92,31 +132,94 @@ bool bel__local_time_is(const char *text)
     return read_text(text, &local);
 }
 
+bool bel__local_time_is_day(const char *text)
+{
+    struct local_text local;
+    return read_day(text, strlen(text), &local);
+}
+
+bool bel__local_time_needs_now(const char *text)
+{
+    struct local_text local;
+    return read_text(text, &local) && local.day != DAY_DATE;
+}
+
+/* A local time on a day, and which of its two instants it is if the clocks show it twice. */
+struct moment {
+    struct bel_civil civil;
+    bool is_second;
+    int64_t second; /* in seconds since 1970 */
+};
+
+static struct moment moment_on(int64_t day, const struct local_text *local)
+{
+    struct civil_date date = civil_from_days(day);
+    return (struct moment){.civil = {.year = date.year,
+                                     .month = (uint8_t)date.month,
+                                     .day = (uint8_t)date.day,
+                                     .hour = (uint8_t)local->hour,
+                                     .minute = (uint8_t)local->minute,
+                                     .second = (uint8_t)local->second}};
+}
+
+/* Returns whether a moment is later than `utc`, as its second instant if only that is. */
+static bool is_later(const struct bel_zone *zone, int64_t utc, struct moment *moment)
+{
+    struct bel_zone_instants instants;
+    if (bel_zone_at(zone, &moment->civil, &instants) != 0) return false;
+    if (instants.first > utc) return true;
+    moment->second = instants.second;
+    moment->is_second = instants.answer == BEL_ZONE_FOLD && instants.second > utc;
+    return moment->is_second;
+}
+
+/* Writes a moment for the server. Its second instant has the offset of the zone then. */
+static void print_moment(const struct moment *moment, const struct bel_zone *zone,
+                         char out[CLI_LOCAL_TIME_BYTES])
+{
+    const struct bel_civil *civil = &moment->civil;
+    char offset[16] = "";
+    if (moment->is_second) {
+        int64_t seconds = civil_to_days(civil->year, civil->month, civil->day) * SECONDS_PER_DAY +
+                          civil->hour * INT64_C(3600) + civil->minute * INT64_C(60) + civil->second;
+        int64_t ahead = (seconds - moment->second) / 60;
+        int64_t minutes = ahead < 0 ? -ahead : ahead;
+        (void)snprintf(offset, sizeof offset, "%c%02u:%02u", ahead < 0 ? '-' : '+',
+                       (unsigned)(minutes / 60) % 100, (unsigned)(minutes % 60));
+    }
+    (void)snprintf(out, CLI_LOCAL_TIME_BYTES, "%04d-%02u-%02uT%02u:%02u:%02u%s[%s]", civil->year,
+                   civil->month, civil->day, civil->hour, civil->minute, civil->second, offset,
+                   bel_zone_name(zone));
+}
+
+static int find_date(const struct local_text *local, int64_t *out)
+{
+    if (local->month < 1 || local->month > 12 || local->date < 1) return BEL_EINVAL;
+    if (local->date > days_in_month((int32_t)local->year, local->month)) return BEL_EINVAL;
+    *out = civil_to_days((int32_t)local->year, local->month, local->date);
+    return 0;
+}
+
 int bel__local_time_rewrite(const char *text, const struct bel_zone *zone, struct bel_wall now,
                             char out[CLI_LOCAL_TIME_BYTES])
 {
     struct local_text local;
     struct bel_civil civil;
+    int64_t utc = floor_div(now.ms, MS_PER_S);
     if (!read_text(text, &local)) return BEL_EINVAL;
-    int err = bel_zone_civil(zone, floor_div(now.ms, MS_PER_S), &civil);
+    int err = bel_zone_civil(zone, utc, &civil);
     if (err) return err;
     int64_t day = civil_to_days(civil.year, civil.month, civil.day);
-    unsigned passed = civil.hour * 3600U + civil.minute * 60U + civil.second;
-    bool is_past = local.hour * 3600 + local.minute * 60 + local.second <= passed;
-    if (local.day == DAY_DATE) {
-        if (local.month < 1 || local.month > 12 || local.date < 1) return BEL_EINVAL;
-        if (local.date > days_in_month((int32_t)local.year, local.month)) return BEL_EINVAL;
-        day = civil_to_days((int32_t)local.year, local.month, local.date);
-    } else if (local.day == DAY_WEEKDAY) {
-        unsigned days = (local.weekday + 7 - weekday_of(day)) % 7;
-        day += days == 0 && is_past ? 7 : days;
-    } else {
-        day += local.day == DAY_TOMORROW || (local.day == DAY_NONE && is_past);
+    if (local.day == DAY_DATE) err = find_date(&local, &day);
+    if (err) return err;
+    if (local.day == DAY_TOMORROW) day++;
+    if (local.day == DAY_WEEKDAY) day += (local.weekday + 7 - weekday_of(day)) % 7;
+    struct moment moment = moment_on(day, &local);
+    if (local.day == DAY_NONE && !is_later(zone, utc, &moment)) moment = moment_on(day + 1, &local);
+    if (local.day == DAY_WEEKDAY && !is_later(zone, utc, &moment)) {
+        moment = moment_on(day + 7, &local);
     }
-    struct civil_date date = civil_from_days(day);
-    (void)snprintf(out, CLI_LOCAL_TIME_BYTES, "%04d-%02u-%02uT%02u:%02u:%02u[%s]", date.year,
-                   date.month, date.day, local.hour, local.minute, local.second,
-                   bel_zone_name(zone));
+    print_moment(&moment, zone, out);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "belfry/instant.h"
 #include "belfry/plan.h"
 #include "cli/duration.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "cli/value.h"
 #include "cli/zone_hint.h"
@@ -115,6 +116,26 @@ static int read_option(struct arguments *arguments, int name)
     }
 }
 
+/* Refuses an option that is unknown or has no value. */
+static void refuse_argument(const char *argument, bool is_known)
+{
+    static const char *const rules[] = {"--cron", "--every", "--rrule", "--rule"};
+    const char *what = is_known ? "option needs a value: " : "unknown option ";
+    const char *advice = "";
+    for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        size_t bytes = strlen(rules[i]);
+        bool is_name = strncmp(argument, rules[i], bytes) == 0;
+        if (!is_name || (argument[bytes] != '\0' && argument[bytes] != '=')) continue;
+        argument = rules[i];
+        advice = ": the rule is a word, as in belfry next '0 9 * * 1' or belfry next '@every 5m'";
+    }
+    if (argument[0] == '-') {
+        (void)bel__options_complain("next", "%s%s%s", what, argument, advice);
+    } else { /* one of several letters */
+        (void)bel__options_complain("next", "%s-%c", what, optopt);
+    }
+}
+
 /* Parses the arguments. Returns -1 on success, otherwise the exit status. */
 static int read_arguments(struct arguments *arguments, int argc, char **argv)
 {
@@ -128,11 +149,16 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     int name;
+    opterr = 0; /* complained about here, in the words of all verbs */
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the program has one thread by then */
-    while ((name = getopt_long(argc, argv, "n:h", names, NULL)) != -1) {
+    while ((name = getopt_long(argc, argv, ":n:h", names, NULL)) != -1) {
         if (name == 'h') {
             fputs(usage, stdout);
             return CLI_OK;
+        }
+        if (name == '?' || name == ':') {
+            refuse_argument(argv[optind - 1], name == ':');
+            return CLI_USAGE;
         }
         int status = read_option(arguments, name);
         if (status != CLI_OK) return status;
@@ -166,16 +192,16 @@ static int read_from(const struct arguments *arguments, struct bel_zones *zones,
 {
     struct bel_text_error why;
     struct bel_instant_options options = {zones, arguments->gap, arguments->fold};
+    const struct cli_value_context context = {.zone = arguments->zone};
     char *made;
     *out = bel_clock_wall(bel_clock_system());
     if (arguments->from == NULL) return CLI_OK;
-    int status = bel__cli_value(BEL_ARGUMENT_TIME, arguments->from, arguments->zone, &made);
+    int status = bel__cli_value(BEL_ARGUMENT_TIME, arguments->from, &context, &made);
     if (status != CLI_OK) return status;
     const char *from = made != NULL ? made : arguments->from;
     size_t bytes = strlen(from);
-    if (bytes >= SECONDS_DIGITS && bytes <= SECONDS_DIGITS_MAX &&
+    if (made == NULL && bytes >= SECONDS_DIGITS && bytes <= SECONDS_DIGITS_MAX &&
         strspn(from, "0123456789") == bytes) {
-        free(made);
         return refuse_option("--from", arguments->from,
                              "milliseconds since 1970, or a time such as 2026-06-01T09:00:00Z; "
                              "this looks like seconds");
@@ -267,19 +293,35 @@ static bool has_hash(const struct bel_plan *plan, const char *rule)
     return false;
 }
 
+/* Returns whether a recurrence rule takes a part of its times from its start, which it does not
+ * have. */
+static bool lacks_start(const struct bel_plan *plan, const char *rule)
+{
+    if (bel_plan_kind(plan) != BEL_PLAN_RRULE || strncasecmp(rule, "DTSTART", 7) == 0) return false;
+    return strcasestr(rule, "BYSECOND=") == NULL;
+}
+
+/* Returns how the times of a timer with this rule may differ from those printed; NULL if not. */
+static const char *difference_of(const struct bel_plan *plan, const char *rule)
+{
+    if (has_hash(plan, rule)) {
+        return "H depends on the id of the timer: a timer has other times than these";
+    }
+    if (!lacks_start(plan, rule)) return NULL;
+    return "what the rule leaves out, such as the second, comes from --at, or from when the timer "
+           "is scheduled";
+}
+
 static void print_notes(const struct arguments *arguments, const struct bel_plan *plan,
                         struct bel_wall from, struct bel_wall last)
 {
     char text[TEXT_BYTES];
-    bool has_note = has_hash(plan, arguments->rule);
-    if (has_note) {
-        print_note(arguments,
-                   "H depends on the id of the timer: a timer has other times than these", true);
-    }
+    const char *difference = difference_of(plan, arguments->rule);
+    if (difference != NULL) print_note(arguments, difference, true);
     if (bel_wall_add(last, NOTES_AHEAD_MS, &last) != 0) return;
     for (unsigned i = 0; i < NOTES_MAX && bel_plan_note(plan, &from, last, text, sizeof text);
          i++) {
-        print_note(arguments, text, i == 0 && !has_note);
+        print_note(arguments, text, i == 0 && difference == NULL);
     }
 }
 
@@ -341,6 +383,7 @@ static bool refuse_interval(const char *text)
     struct bel_text_error why;
     uint64_t ms;
     const char *span = strncasecmp(text, "every ", 6) == 0 ? text + 6 : text;
+    if (span == text && strspn(text, "0123456789 ") == strlen(text)) return false; /* cron fields */
     if (bel__cli_duration(span, &ms, &why) != 0) return false;
     if (bel__cli_duration_rewrite(span, rewritten)) span = rewritten;
     fprintf(stderr, "belfry: '%s' is an interval: type belfry next '@every %s'\n", text, span);
@@ -366,7 +409,8 @@ static int preview(const struct arguments *arguments, struct bel_zones *zones)
     if (err == 0 && arguments->is_back && !has_past(plan, rule)) {
         bel_plan_destroy(plan);
         return refuse_option("--back", arguments->rule,
-                             "a cron rule, or a recurrence rule with DTSTART");
+                             "a cron rule, or a recurrence rule with DTSTART; other rules begin "
+                             "when they are scheduled");
     }
     if (err == 0) {
         err = print_all(arguments, plan, options.zone, options.now);

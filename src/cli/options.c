@@ -84,7 +84,7 @@ static int refuse_option(const struct cli_options *options, const char *name)
     for (size_t i = 0; i < options->count; i++) {
         bel__similar_offer(&similar, options->items[i].name, options->items[i].name);
     }
-    bel__connect_offer(&similar);
+    if (options->connect != NULL) bel__connect_offer(&similar);
     return bel__options_unknown(options->verb, name, similar.name);
 }
 
@@ -103,6 +103,7 @@ static int take_long(const struct cli_options *options, const char *text, const 
     for (size_t i = 0; i < options->count && option == NULL; i++) {
         if (strcmp(options->items[i].name, name) == 0) option = &options->items[i];
     }
+    if (option == NULL && options->connect == NULL) return refuse_option(options, name);
     if (option == NULL) {
         int status = bel__connect_option(options->connect, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
@@ -140,7 +141,11 @@ static int take_short(const struct cli_options *options, const char *text, const
 
 static int take_word(struct cli_options *options, const char *text)
 {
-    if (options->words_count == options->words_max) {
+    bool is_full = options->words_count == options->words_max;
+    if (is_full && strstr(text, "://") != NULL) { /* which may have a password */
+        return bel__options_complain(options->verb, "unexpected argument, a URL without an option");
+    }
+    if (is_full) {
         return bel__options_complain(options->verb, "unexpected argument %s", text);
     }
     options->words[options->words_count++] = text;
@@ -161,7 +166,7 @@ int bel__options_read(struct cli_options *options, int argc, char **argv)
             status = CLI_OK;
         } else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
             fputs(options->usage, stdout);
-            fputs(bel__connect_help, stdout);
+            if (options->connect != NULL) fputs(bel__connect_help, stdout);
             return CLI_OK;
         } else if (text[1] == '-') {
             status = take_long(options, text + 2, argv[i + 1], &used);

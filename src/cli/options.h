@@ -36,11 +36,11 @@ struct cli_option {
 
 struct cli_options {
     const char *verb;
-    const char *usage; /* the help text; --help prints it, then bel__connect_help */
+    const char *usage; /* the help text; --help prints it, then bel__connect_help if it connects */
     const struct cli_option *items;
     size_t count;
-    struct cli_connect *connect;
-    const char **words; /* an array of `words_max`, filled by bel__options_read() */
+    struct cli_connect *connect; /* NULL: the verb does not connect */
+    const char **words;          /* an array of `words_max`, filled by bel__options_read() */
     size_t words_max, words_count;
 };
 

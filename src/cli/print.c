@@ -367,12 +367,19 @@ void bel__cli_print_state(struct bel_view state, int columns)
     printf("%*s", state.bytes < (size_t)columns ? columns - (int)state.bytes : 0, "");
 }
 
+void bel__cli_point_at(struct bel_view text, size_t position)
+{
+    const unsigned char *bytes = text.data;
+    fputs("    ", stderr);
+    for (size_t i = 0; i < text.bytes; i++) {
+        (void)fputc(bytes[i] < ' ' || bytes[i] == 0x7f ? ' ' : bytes[i], stderr);
+    }
+    fprintf(stderr, "\n    %*s^\n", (int)position, "");
+}
+
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
 {
-    fprintf(stderr, "belfry: not %s: expected %s\n    ", what, why->expected);
-    for (const char *byte = text; *byte != '\0'; byte++) {
-        (void)fputc((unsigned char)*byte < ' ' || *byte == 0x7f ? ' ' : *byte, stderr);
-    }
-    fprintf(stderr, "\n    %*s^\n", (int)why->position, "");
+    fprintf(stderr, "belfry: not %s: expected %s\n", what, why->expected);
+    bel__cli_point_at((struct bel_view){text, strlen(text)}, why->position);
     return CLI_USAGE;
 }

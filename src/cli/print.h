@@ -52,6 +52,9 @@ void bel__cli_print_time(int64_t ms);
 /* Prints the name of a state, padded to `columns`, in colour on a terminal. */
 void bel__cli_print_state(struct bel_view state, int columns);
 
+/* Prints a text to standard error, and a mark below the byte at `position`. */
+void bel__cli_point_at(struct bel_view text, size_t position);
+
 /* Prints a syntax error to standard error: what was expected, the text, and a mark below the
  * position. Returns CLI_USAGE. */
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);

@@ -9,10 +9,20 @@
 #include "cli/resource_hint.h"
 #include "cli/topic_hint.h"
 #include "commands/arguments.h"
+#include "commands/option_names.h"
+#include "commands/settings.h"
+#include "core/similar.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum {
+    MESSAGE_BYTES = 1024,
+    SETTING_BYTES = 64,
+};
 
 static const struct cli_remote_verb remotes[] = {
     {"schedule", "SCHEDULE", NULL, bel__show_id, "id", CLI_OK},
@@ -130,6 +140,21 @@ static void hint_at_missing(const struct cli_request *request, struct bel_client
     (void)bel__job_hint(client, request->args[2], is_cancel ? "cancel" : "get");
 }
 
+/* Says which timer a command has not found in a state that it changes. */
+static void hint_at_ids(const struct cli_request *request)
+{
+    const char *what = NULL;
+    if (request->command == &bel__commands[BEL_COMMAND_CANCEL]) what = "unfinished";
+    if (request->command == &bel__commands[BEL_COMMAND_RESCHEDULE]) what = "scheduled or ready";
+    if (request->command == &bel__commands[BEL_COMMAND_REVIVE]) what = "dead";
+    if (what == NULL || request->words_count != 2) return;
+    struct bel_view topic = request->args[1], id = request->args[2];
+    bool is_all = bel__view_is(id, "*");
+    fprintf(stderr, "belfry: topic '%.*s' has no %s timer%s%.*s%s\n", (int)topic.bytes,
+            (const char *)topic.data, what, is_all ? "" : " '", is_all ? 0 : (int)id.bytes,
+            (const char *)id.data, is_all ? "" : "'");
+}
+
 /* Says why a command that replied with 0 has changed nothing, if that is known. */
 static void hint_at_zero(const struct cli_request *request, struct bel_client *client)
 {
@@ -139,6 +164,7 @@ static void hint_at_zero(const struct cli_request *request, struct bel_client *c
               "replaced, or the token is wrong\n",
               stderr);
     }
+    hint_at_ids(request);
     if (request->command != &bel__commands[BEL_COMMAND_REVIVE]) return;
     struct bel_view id = request->args[2];
     const char *slash = id.bytes > 0 ? memchr(id.data, '/', id.bytes) : NULL;
@@ -151,6 +177,72 @@ static void hint_at_zero(const struct cli_request *request, struct bel_client *c
             (int)id.bytes, (const char *)id.data);
 }
 
+static void name_option(const void *context, const struct bel_argument *option,
+                        char out[BEL_OPTION_NAME_BYTES])
+{
+    char small[BEL_OPTION_NAME_BYTES];
+    bel__option_name_small(context, option, small);
+    (void)snprintf(out, BEL_OPTION_NAME_BYTES, "--%.32s", small);
+}
+
+/* Points at the place of an error in the rule of a plan. */
+static void show_place(const struct cli_request *request, const char *message)
+{
+    static const char start[] = "BADARG rule: at byte ";
+    unsigned long place = 0;
+    char *end;
+    if (strncmp(message, start, strlen(start)) != 0) return;
+    place = strtoul(message + strlen(start), &end, 10);
+    for (size_t i = 1 + request->words_count; i + 1 < request->args_count; i++) {
+        struct bel_view name = request->args[i], rule = request->args[i + 1];
+        bool is_rule = bel__view_is(name, "CRON") || bel__view_is(name, "RRULE");
+        if (!is_rule || place < 1 || place > rule.bytes + 1) continue;
+        bel__cli_point_at(rule, place - 1);
+        return;
+    }
+}
+
+/* After an unknown setting, names the one that is meant, or all. */
+static void hint_at_setting(const struct cli_request *request, const char *message)
+{
+    static const char partitions[] = "partitions"; /* of topics on Redis; in no table of settings */
+    const char *end = strstr(message, ": unknown setting");
+    const char *name = strchr(message, ' ');
+    struct bel_similar similar;
+    char given[SETTING_BYTES];
+    bool is_configure = request->command == &bel__commands[BEL_COMMAND_CONFIGURE];
+    if (!is_configure || end == NULL || name == NULL || name >= end) return;
+    (void)snprintf(given, sizeof given, "%.*s", (int)(end - name - 1), name + 1);
+    bel__similar_begin(&similar, given);
+    for (const struct bel_setting_entry *at = bel__setting_entries; at->name != NULL; at++) {
+        bel__similar_offer(&similar, at->name, at->name);
+    }
+    bel__similar_offer(&similar, partitions, partitions);
+    if (similar.name != NULL) {
+        fprintf(stderr, "        did you mean %s?\n", similar.name);
+        return;
+    }
+    fputs("        the settings are ", stderr);
+    for (const struct bel_setting_entry *at = bel__setting_entries; at->name != NULL; at++) {
+        fprintf(stderr, "%s, ", at->name);
+    }
+    fprintf(stderr, "%s\n", partitions);
+}
+
+/* Prints an error reply in the words of the command line: --in, where the server says IN. */
+static int show_refusal(const struct cli_request *request, const struct bel_value *reply)
+{
+    char text[MESSAGE_BYTES];
+    struct bel_value said = *reply;
+    bel__option_names_replace_error(request->command, reply->text, name_option, NULL, text,
+                                    sizeof text);
+    said.text = (struct bel_view){text, strlen(text)};
+    int status = bel__connect_refused(&said);
+    show_place(request, text);
+    hint_at_setting(request, text);
+    return status;
+}
+
 /* Prints an error reply. The hints at a missing topic or resource are errors by themselves. */
 static int show_error(const struct cli_request *request, struct bel_client *client,
                       const struct bel_value *reply)
@@ -158,7 +250,7 @@ static int show_error(const struct cli_request *request, struct bel_client *clie
     bool is_missing = bel__connect_exit(bel_value_code(reply)) == CLI_NOT_FOUND;
     bool is_limit = request->command == &bel__commands[BEL_COMMAND_LIMIT];
     bool says_it = is_limit || request->command == &bel__commands[BEL_COMMAND_TOPIC];
-    int status = is_missing && says_it ? CLI_NOT_FOUND : bel__connect_refused(reply);
+    int status = is_missing && says_it ? CLI_NOT_FOUND : show_refusal(request, reply);
     if (is_missing && is_limit) bel__resource_hint(client, request->args[1]);
     if (is_missing) hint_at_missing(request, client);
     return status;

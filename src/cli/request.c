@@ -8,6 +8,7 @@
 #include "cli/request.h"
 
 #include "belfry/backend.h"
+#include "belfry/cron.h"
 #include "cli/local_time.h"
 #include "cli/option_hint.h"
 #include "cli/options.h"
@@ -193,9 +194,9 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
     if (shows_next(command)) {
-        printf("    --next N            list the N timers that are due next, over all topics, "
-               "overdue\n"
-               "                        ones first (default on a terminal and with --json: 10)\n");
+        printf("    --next N            list only the N timers that are due next, over all "
+               "topics,\n"
+               "                        overdue ones first (a terminal and --json show 10 too)\n");
     }
     if (takes_zone(command)) {
         printf("    --tz ZONE           zone of local times, e.g. 18:00 or 'tomorrow 09:00' "
@@ -247,6 +248,40 @@ static const struct bel_argument *find_option(const struct bel_command_entry *co
     return NULL;
 }
 
+/* Refuses the name of an option without its two dashes. */
+static int suggest_dashes(const struct cli_request *request, const char *name)
+{
+    char option[NAME_BYTES];
+    size_t bytes = 0;
+    for (; bytes < sizeof option - 1 && name[bytes] != '\0'; bytes++) {
+        bool is_upper = name[bytes] >= 'A' && name[bytes] <= 'Z';
+        option[bytes] = (char)(is_upper ? name[bytes] | 0x20 : name[bytes]);
+    }
+    option[bytes] = '\0';
+    return bel__options_complain(request->verb, "%s has two dashes: did you mean --%s?", option,
+                                 option);
+}
+
+/* Finds an option or a positional argument by its exact name, which may be NULL. */
+static const struct bel_argument *find_argument(const struct bel_command_entry *command,
+                                                const char *name)
+{
+    for (size_t i = 0; i < command->arguments_count && name != NULL; i++) {
+        if (strcmp(command->arguments[i].name, name) == 0) return &command->arguments[i];
+    }
+    return NULL;
+}
+
+/* Refuses an option whose value is a word without a name. */
+static int refuse_for_word(const struct cli_request *request, const char *name, const char *word)
+{
+    fprintf(stderr,
+            "belfry %s: unknown option --%s: the %s is a word without an option; see belfry "
+            "help %s\n",
+            request->verb, name, word, request->verb);
+    return CLI_USAGE;
+}
+
 static int refuse_option(const struct cli_request *request, const char *name)
 {
     const struct bel_command_entry *command = request->command;
@@ -258,9 +293,10 @@ static int refuse_option(const struct cli_request *request, const char *name)
         if (is_option(&command->arguments[i])) bel__similar_offer(&similar, option, option);
     }
     if (takes_payload(command)) bel__similar_offer(&similar, "file", "file");
-    bool is_delay = strcmp(name, "delay") == 0 || strcmp(name, "after") == 0;
-    if (is_delay && find_option(command, "in") != NULL) {
-        similar.name = "in";
+    const struct bel_argument *meant = find_argument(command, bel__option_synonym(name));
+    if (meant != NULL && !is_option(meant)) return refuse_for_word(request, name, meant->name);
+    if (meant != NULL) {
+        similar.name = meant->name;
         similar.distance = 0;
     }
     if (takes_zone(command)) bel__similar_offer(&similar, "tz", "tz");
@@ -362,7 +398,9 @@ static int sort_out(struct cli_request *request, struct typed *typed, int argc, 
             typed->wants_help = true;
             return CLI_OK;
         } else if (text[1] != '-') {
-            return complain(request, "unknown option ", text);
+            return find_option(request->command, text + 1) != NULL
+                       ? suggest_dashes(request, text + 1)
+                       : complain(request, "unknown option ", text);
         } else {
             int status = take_option(request, typed, text + 2, argv[i + 1], &used);
             if (status != CLI_OK) return status;
@@ -419,7 +457,8 @@ static int read_payload(struct cli_request *request, struct bel_view *out)
 static int add_value(struct cli_request *request, enum bel_argument_type type, const char *value)
 {
     char *made;
-    int status = bel__cli_value(type, value, request->zone, &made);
+    const struct cli_value_context context = {request->zone, &request->connect};
+    int status = bel__cli_value(type, value, &context, &made);
     if (status != CLI_OK) return status;
     if (made != NULL) request->made[request->made_count++] = made;
     add(request, made != NULL ? made : value, strlen(made != NULL ? made : value));
@@ -466,6 +505,7 @@ static int refuse_rest(const struct cli_request *request, const struct typed *ty
 {
     const char *cron = choice_of(typed, "CRON");
     bool is_part = cron != NULL && strpbrk(cron, " @") == NULL;
+    if (!is_part && is_named_option(request->command, word)) return suggest_dashes(request, word);
     if (!is_part) return complain(request, "unexpected argument ", word);
     return complain(request, "quote the rule, as in --cron '0 9 * * 1': unexpected argument ",
                     word);
@@ -485,7 +525,9 @@ static int add_words(struct cli_request *request, const struct typed *typed)
             continue;
         }
         if (next == typed->words_count && !argument->is_optional) {
-            return complain(request, "missing argument ", argument->name);
+            bool is_setting = argument->type == BEL_ARGUMENT_PAIR;
+            return complain(request, "missing argument ",
+                            is_setting ? "NAME=VALUE, e.g. lease=1m" : argument->name);
         }
         size_t end = argument->is_repeated ? typed->words_count : next + 1;
         if (end > typed->words_count) end = typed->words_count;
@@ -515,12 +557,26 @@ static bool has_local_time(const struct typed *typed)
     return false;
 }
 
+/* Takes the zone of local times from the start of a cron rule, TZ=ZONE, which the server reads too.
+ */
+static int read_zone_of_rule(struct cli_request *request, const struct typed *typed)
+{
+    const char *cron = choice_of(typed, "CRON");
+    struct bel_view rule = {cron, cron != NULL ? strlen(cron) : 0}, zone;
+    if (cron == NULL || !bel_cron_split_zone(&rule, &zone)) return CLI_OK;
+    char *made = strndup(zone.data, zone.bytes);
+    if (made == NULL) return CLI_FAILED;
+    request->made[request->made_count++] = made;
+    request->zone = made;
+    return CLI_OK;
+}
+
 /* Reads the zone of local times. A zone that is theirs alone is not sent; a zone of an interval is
  * refused, because it has no effect. */
 static int read_zone(struct cli_request *request, struct typed *typed)
 {
     const char *zone = choice_of(typed, "TZ");
-    if (zone == NULL) return CLI_OK;
+    if (zone == NULL) return read_zone_of_rule(request, typed);
     request->zone = zone;
     bool has_rule = choice_of(typed, "CRON") != NULL || choice_of(typed, "RRULE") != NULL;
     if (has_rule) return CLI_OK;

@@ -18,6 +18,7 @@
 enum {
     DELIVERY_FIELDS = 7, /* at least */
     NAME_COLUMNS = 16,
+    NAME_COLUMNS_MAX = 32,
     PAYLOAD_COLUMNS_MIN = 20,
 };
 
@@ -157,7 +158,19 @@ static enum bel_field_type type_of(struct bel_view name)
     return field != NULL ? field->type : BEL_FIELD_TEXT;
 }
 
-static void print_pair(const struct bel_value *name, const struct bel_value *value)
+/* Prints a map within a map, for people: "state closed, failures 0". */
+static void print_parts(const struct bel_value *map)
+{
+    for (size_t i = 0; i + 1 < map->count; i += 2) {
+        printf("%s", i > 0 ? ", " : "");
+        bel__cli_print_line(map->items[i].text, 0);
+        printf(" ");
+        bel__cli_print_plain(&map->items[i + 1]);
+    }
+}
+
+/* Prints a pair; on a terminal with the name in a column. */
+static void print_pair(const struct bel_value *name, const struct bel_value *value, int column)
 {
     enum bel_field_type type = type_of(name->text);
     struct bel_value headers = *value;
@@ -170,12 +183,14 @@ static void print_pair(const struct bel_value *name, const struct bel_value *val
         printf("\t");
         bel__cli_print_plain(value);
     } else if (type == BEL_FIELD_INSTANT && value->type == BEL_VALUE_NUMBER) {
-        printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes - 3, (const char *)name->text.data);
+        printf("%-*.*s ", column, (int)name->text.bytes - 3, (const char *)name->text.data);
         bel__cli_print_time(value->number);
     } else {
-        printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes, (const char *)name->text.data);
+        printf("%-*.*s ", column, (int)name->text.bytes, (const char *)name->text.data);
         if (type == BEL_FIELD_STATE) {
             bel__cli_print_state(value->text, 0);
+        } else if (value->type == BEL_VALUE_MAP && type != BEL_FIELD_HEADERS) {
+            print_parts(value);
         } else {
             bel__cli_print_plain(value);
         }
@@ -204,8 +219,13 @@ int bel__show_map(const struct cli_remote_verb *remote, struct cli_request *requ
         printf("\n");
         return CLI_OK;
     }
+    int column = NAME_COLUMNS;
     for (size_t i = 0; i + 1 < reply->count; i += 2) {
-        print_pair(&reply->items[i], &reply->items[i + 1]);
+        size_t bytes = reply->items[i].text.bytes;
+        if (bytes > (size_t)column && bytes <= NAME_COLUMNS_MAX) column = (int)bytes;
+    }
+    for (size_t i = 0; i + 1 < reply->count; i += 2) {
+        print_pair(&reply->items[i], &reply->items[i + 1], column);
     }
     return CLI_OK;
 }
@@ -375,6 +395,8 @@ int bel__show_list(const struct cli_remote_verb *remote, struct cli_request *req
     if (!is_page(reply)) return bel__show_nonsense(request);
     if (request->connect.is_json) {
         printf("{\"%s\": [", bel__shown[BEL_SHOWN_TIMER].list);
+    } else if (bel__cli_is_terminal() && reply->items[1].count == 0) {
+        printf("no timers\n");
     } else if (bel__cli_is_terminal()) {
         printf("%-10s %-24s %8s %-26s %s\n", "STATE", "DUE", "ATTEMPTS", "ID", "PAYLOAD");
     }

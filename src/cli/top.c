@@ -111,7 +111,7 @@ static void reconnect(struct top *top)
     char key[CLI_KEY_BYTES_MAX];
     if (bel__connect_key(&top->connect, key, &options.key.bytes) != CLI_OK) return;
     options.key.data = key;
-    int err = bel_client_connect(bel__connect_address(&top->connect), &options, &top->client, &why);
+    int err = bel_client_connect(bel__connect_target(&top->connect), &options, &top->client, &why);
     explicit_bzero(key, sizeof key);
     if (err == 0) return;
     top->client = NULL;
@@ -483,6 +483,9 @@ static int fail(const struct top *top, int err)
 
 static int run(struct top *top)
 {
+    if (bel__connect_is_store(&top->connect)) {
+        return bel__options_complain("top", "shows figures of a server, not of a store");
+    }
     int status = bel__connect_open(&top->connect, &top->client);
     if (status != CLI_OK) return status;
     int err = take_sample(top, true);

@@ -3,14 +3,10 @@
 /* TOPIC tells whether the topic exists; TOPICS has the names that may be meant. */
 #include "cli/topic_hint.h"
 
-#include "core/similar.h"
+#include "cli/similar_name.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum {
-    NAME_BYTES = 256, /* more than any topic has */
-};
 
 static bool exists(struct bel_client *client, struct bel_view topic)
 {
@@ -22,33 +18,23 @@ static bool exists(struct bel_client *client, struct bel_view topic)
     return code.bytes != strlen("NOTFOUND") || memcmp(code.data, "NOTFOUND", code.bytes) != 0;
 }
 
-/* Writes the most similar topic to `out`; nothing if there is none. */
-static void find_similar(struct bel_client *client, const char *topic, char out[NAME_BYTES])
+/* Returns whether a topic does not exist; then `name` is its name, and `best` the one of another
+ * topic that may be meant, or empty. */
+static bool is_missing(struct bel_client *client, struct bel_view topic, char name[CLI_NAME_BYTES],
+                       char best[CLI_NAME_BYTES])
 {
-    const struct bel_view args[] = {BEL_VIEW("TOPICS")};
-    const struct bel_value *reply;
-    struct bel_similar similar;
-    char name[NAME_BYTES];
-    if (bel_client_call(client, args, 1, &reply) != 0 || reply->type != BEL_VALUE_LIST) return;
-    bel__similar_begin(&similar, topic);
-    for (size_t i = 0; i < reply->count; i++) {
-        struct bel_view text = reply->items[i].text;
-        if (text.bytes == 0 || text.bytes >= sizeof name) continue;
-        memcpy(name, text.data, text.bytes);
-        name[text.bytes] = '\0';
-        similar.name = NULL;
-        bel__similar_offer(&similar, name, name);
-        if (similar.name != NULL) memcpy(out, name, text.bytes + 1);
-    }
+    const struct bel_view topics[] = {BEL_VIEW("TOPICS")};
+    if (topic.bytes >= CLI_NAME_BYTES || exists(client, topic)) return false;
+    memcpy(name, topic.data, topic.bytes);
+    name[topic.bytes] = '\0';
+    bel__similar_name(client, topics, 1, NULL, name, best);
+    return true;
 }
 
 static bool hint(struct bel_client *client, struct bel_view topic, const char *what)
 {
-    char name[NAME_BYTES], best[NAME_BYTES] = "";
-    if (topic.bytes >= sizeof name || exists(client, topic)) return false;
-    memcpy(name, topic.data, topic.bytes);
-    name[topic.bytes] = '\0';
-    find_similar(client, name, best);
+    char name[CLI_NAME_BYTES], best[CLI_NAME_BYTES];
+    if (!is_missing(client, topic, name, best)) return false;
     if (best[0] != '\0') {
         fprintf(stderr, "belfry: topic '%s' %s; did you mean '%s'?\n", name, what, best);
     } else {
@@ -59,12 +45,8 @@ static bool hint(struct bel_client *client, struct bel_view topic, const char *w
 
 bool bel__topic_hint_typo(struct bel_client *client, struct bel_view topic)
 {
-    char name[NAME_BYTES], best[NAME_BYTES] = "";
-    if (topic.bytes >= sizeof name || exists(client, topic)) return false;
-    memcpy(name, topic.data, topic.bytes);
-    name[topic.bytes] = '\0';
-    find_similar(client, name, best);
-    if (best[0] == '\0') return false;
+    char name[CLI_NAME_BYTES], best[CLI_NAME_BYTES];
+    if (!is_missing(client, topic, name, best) || best[0] == '\0') return false;
     fprintf(stderr,
             "belfry: topic '%s' does not exist; did you mean '%s'? --create creates the topic\n",
             name, best);

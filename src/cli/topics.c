@@ -81,6 +81,8 @@ int bel__show_topics(const struct cli_remote_verb *remote, struct cli_request *r
     int err = bel__names_copy(reply, &names);
     if (request->connect.is_json) {
         printf("{\"topics\": [");
+    } else if (bel__cli_is_terminal() && names.count == 0) {
+        printf("no topics; belfry schedule TOPIC PAYLOAD makes one\n");
     } else if (bel__cli_is_terminal()) {
         printf("%10s %10s %10s %10s %-6s %s\n", "SCHEDULED", "READY", "LEASED", "DEAD", "",
                "TOPIC");

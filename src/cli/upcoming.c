@@ -46,12 +46,14 @@ static struct bel_view text_of(const struct bel_value *timer, const char *name)
     return value != NULL ? value->text : (struct bel_view){"", 0};
 }
 
-/* Writes the sentence of a plan; nothing for a timer, or if the zone is unknown here. */
-static void describe(const struct upcoming *upcoming, const struct bel_value *timer,
+/* Writes the sentence of a plan whose next time is `due_ms`; nothing for a timer, or if the zone is
+ * unknown here. A recurrence rule takes what it leaves open, such as the minute, from its start,
+ * and every one of its times shows that. */
+static void describe(const struct upcoming *upcoming, const struct bel_value *timer, int64_t due_ms,
                      char out[SENTENCE_BYTES])
 {
     static const char *const rules[] = {"every", "cron", "rrule"};
-    struct bel_plan_options options = {.zone = bel_zone_utc()};
+    struct bel_plan_options options = {.zone = bel_zone_utc(), .now = {due_ms}};
     struct bel_view zone = text_of(timer, "tz"), rule = {"", 0};
     struct bel_plan *plan;
     out[0] = '\0';
@@ -82,7 +84,7 @@ static int add(struct upcoming *upcoming, const struct bel_value *timer, const c
     if (due == NULL) return 0;
     bool is_full = upcoming->count == upcoming->room;
     if (is_full && upcoming->items[upcoming->count - 1].due_ms <= due->number) return 0;
-    describe(upcoming, timer, sentence);
+    describe(upcoming, timer, due->number, sentence);
     char *text = malloc(topic.bytes + id.bytes + strlen(sentence) + 1);
     if (text == NULL) return BEL_ENOMEM;
     memcpy(text, topic.data, topic.bytes);
@@ -268,7 +270,11 @@ static int print(const struct upcoming *upcoming, const struct cli_request *requ
     }
     int err = bel_client_call(client, args, 1, &now);
     if (err) return bel__connect_failed(&request->connect, err);
-    print_table(upcoming, now->number);
+    if (upcoming->count == 0) {
+        printf("no timer is scheduled or ready\n");
+    } else {
+        print_table(upcoming, now->number);
+    }
     return CLI_OK;
 }
 

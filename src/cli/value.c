@@ -2,11 +2,13 @@
 
 #include "cli/value.h"
 
+#include "belfry/instant.h"
 #include "belfry/zone.h"
 #include "cli/cli.h"
 #include "cli/duration.h"
 #include "cli/local_time.h"
 #include "cli/print.h"
+#include "cli/relative_time.h"
 #include "cli/zone_hint.h"
 
 #include <stdio.h>
@@ -32,17 +34,37 @@ static int rewrite_duration(const char *value, char **out)
     return bel__cli_duration_rewrite(value, text) ? copy(text, out) : CLI_OK;
 }
 
-static int rewrite_in_zone(struct bel_zones *zones, const char *value, const char *name, char **out)
+/* Finds the time on the clock of the server, which may be a virtual one; on this machine's clock if
+ * there is no server, or the key may not ask. */
+static int find_now(const struct cli_value_context *context, struct bel_wall *out)
+{
+    const struct bel_view args[] = {BEL_VIEW("CLOCK")};
+    const struct bel_value *reply;
+    struct bel_client *client;
+    *out = bel_clock_wall(bel_clock_system());
+    if (context->connect == NULL) return CLI_OK;
+    int status = bel__connect_open(context->connect, &client);
+    if (status != CLI_OK) return status;
+    int err = bel_client_call(client, args, 1, &reply);
+    if (err == 0 && reply->type == BEL_VALUE_NUMBER) out->ms = reply->number;
+    bel_client_close(client);
+    return err == 0 ? CLI_OK : bel__connect_failed(context->connect, err);
+}
+
+static int rewrite_in_zone(struct bel_zones *zones, const char *value, const char *name,
+                           const struct cli_value_context *context, char **out)
 {
     const struct bel_zone *zone;
     char text[CLI_LOCAL_TIME_BYTES];
-    struct bel_wall now = bel_clock_wall(bel_clock_system());
+    struct bel_wall now = {0};
     int err = bel_zones_find(zones, name, strlen(name), &zone);
     if (err) {
         fprintf(stderr, "belfry: unknown time zone '%s'; give --tz ZONE, e.g. Europe/Berlin\n",
                 name);
         return CLI_USAGE;
     }
+    int status = bel__local_time_needs_now(value) ? find_now(context, &now) : CLI_OK;
+    if (status != CLI_OK) return status;
     err = bel__local_time_rewrite(value, zone, now, text);
     if (err == 0) return copy(text, out);
     fprintf(stderr, "belfry: '%s' is not a date that exists\n", value);
@@ -51,30 +73,78 @@ static int rewrite_in_zone(struct bel_zones *zones, const char *value, const cha
 
 /* Rewrites a local time. Without --tz, only somebody at a terminal means the machine's zone: a
  * script may run anywhere. */
-static int rewrite_time(const char *value, const char *zone, char **out)
+static int rewrite_local(struct bel_zones *zones, const char *value,
+                         const struct cli_value_context *context, char **out)
 {
     char name[BEL_ZONE_NAME_MAX + 1];
-    struct bel_zones *zones;
-    if (!bel__local_time_is(value)) return CLI_OK;
-    if (zone == NULL && !bel__cli_is_terminal()) {
-        fprintf(stderr,
-                "belfry: '%s' is a local time; give its zone with --tz, e.g. --tz Europe/Berlin\n",
-                value);
+    if (context->zone != NULL) return rewrite_in_zone(zones, value, context->zone, context, out);
+    if (bel__cli_is_terminal()) {
+        bel__local_time_zone(name);
+        return rewrite_in_zone(zones, value, name, context, out);
+    }
+    fprintf(stderr,
+            "belfry: '%s' is a local time; give its zone with --tz, e.g. --tz Europe/Berlin\n",
+            value);
+    return CLI_USAGE;
+}
+
+static int rewrite_relative(const char *value, const struct cli_value_context *context, char **out)
+{
+    char text[BEL_INSTANT_BYTES];
+    struct bel_wall time;
+    int status = find_now(context, &time);
+    if (status != CLI_OK) return status;
+    if (bel__relative_time(value, time, &time) != 0) {
+        fprintf(stderr, "belfry: '%s' is too far from now\n", value);
         return CLI_USAGE;
     }
-    if (zone == NULL) bel__local_time_zone(name);
+    (void)bel_instant_print(time, text, sizeof text);
+    return copy(text, out);
+}
+
+/* Refuses what is no time in any form, and says which forms there are. The server checks a time in
+ * brackets, whose zone may be unknown here. */
+static int check_time(struct bel_zones *zones, const char *value)
+{
+    const struct bel_instant_options options = {.zones = zones};
+    struct bel_text_error why;
+    struct bel_wall time;
+    if (strchr(value, '[') != NULL) return CLI_OK;
+    if (bel_instant_parse(value, strlen(value), &options, &time, &why) != BEL_EINVAL) {
+        return CLI_OK;
+    }
+    if (bel__local_time_is_day(value)) {
+        fprintf(stderr, "belfry: '%s' needs a time of day, as in '%s 09:00'\n", value, value);
+        return CLI_USAGE;
+    }
+    if (why.position > 0) return bel__cli_refuse("a time", value, &why);
+    fprintf(stderr,
+            "belfry: '%s' is not a time; a time is 2030-06-01T09:00:00Z, or 18:00, 'tomorrow "
+            "09:00' or '2030-06-01 18:00'\n        in the zone of --tz, or a distance from now "
+            "such as +2h\n",
+            value);
+    return CLI_USAGE;
+}
+
+static int rewrite_time(const char *value, const struct cli_value_context *context, char **out)
+{
+    struct bel_zones *zones;
+    if (bel__relative_time_is(value)) return rewrite_relative(value, context, out);
     int err = bel_zones_open(NULL, &zones);
     if (err) {
+        if (!bel__local_time_is(value)) return CLI_OK; /* for the server, which has zones */
         fprintf(stderr, "belfry: cannot open the time zones; install tzdata: %s\n",
                 bel_error_text(err));
         return CLI_FAILED;
     }
-    int status = rewrite_in_zone(zones, value, zone != NULL ? zone : name, out);
+    int status = bel__local_time_is(value) ? rewrite_local(zones, value, context, out)
+                                           : check_time(zones, value);
     bel_zones_close(zones);
     return status;
 }
 
-int bel__cli_value(enum bel_argument_type type, const char *value, const char *zone, char **out)
+int bel__cli_value(enum bel_argument_type type, const char *value,
+                   const struct cli_value_context *context, char **out)
 {
     struct bel_text_error why;
     *out = NULL;
@@ -82,10 +152,15 @@ int bel__cli_value(enum bel_argument_type type, const char *value, const char *z
     case BEL_ARGUMENT_DURATION:
         return rewrite_duration(value, out);
     case BEL_ARGUMENT_TIME:
-        return rewrite_time(value, zone, out);
+        return rewrite_time(value, context, out);
     case BEL_ARGUMENT_POLICY:
         if (bel__cli_policy(value, &why) == 0) return CLI_OK;
-        return bel__cli_refuse("a retry policy", value, &why);
+        (void)bel__cli_refuse("a retry policy", value, &why);
+        fputs(
+            "        a policy is exp(10s,2,1h), fixed(30s) or a list, 10s,1m,10m; then, if wanted, "
+            "jitter(0.1) and max(20)\n",
+            stderr);
+        return CLI_USAGE;
     case BEL_ARGUMENT_ZONE:
         return bel__zone_hint(value) ? CLI_USAGE : CLI_OK;
     default:

@@ -333,7 +333,7 @@ static int check_connection(const struct arguments *arguments)
 
 static int run_crew(struct arguments *arguments)
 {
-    struct bel_crew_options options = {.address = bel__connect_address(&arguments->connect),
+    struct bel_crew_options options = {.address = bel__connect_target(&arguments->connect),
                                        .client = {.timeout_ms = arguments->connect.timeout_ms},
                                        .topics = arguments->topics,
                                        .topics_count = arguments->topics_count,

@@ -9,6 +9,7 @@
 #include "cli/zone_hint.h"
 
 #include "belfry/zone.h"
+#include "cli/local_time.h"
 #include "core/similar.h"
 
 #include <ctype.h>
@@ -94,13 +95,28 @@ static bool hint_offset(const char *name)
     return true;
 }
 
+/* Names the zone of the machine. Returns false if the name does not ask for it. */
+static bool hint_machine(const char *name)
+{
+    static const char *const names[] = {"local", "localtime", "system", "here", "auto"};
+    char zone[BEL_ZONE_NAME_MAX + 1];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcasecmp(name, names[i]) != 0) continue;
+        bel__local_time_zone(zone);
+        fprintf(stderr, "belfry: '%s' is not a time zone name; this machine is in %s\n", name,
+                zone);
+        return true;
+    }
+    return false;
+}
+
 bool bel__zone_hint(const char *name)
 {
     struct bel_similar similar;
     char *line = NULL, best[128] = "";
     size_t room = 0;
     if (is_zone(name)) return false;
-    if (hint_abbreviation(name) || hint_offset(name)) return true;
+    if (hint_abbreviation(name) || hint_offset(name) || hint_machine(name)) return true;
     FILE *file = fopen(ZONES_FILE, "re");
     if (file == NULL) return false;
     bel__similar_begin(&similar, name);

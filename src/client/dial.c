@@ -6,6 +6,7 @@
  */
 #include "client/client.h"
 
+#include "core/parse.h"
 #include "core/units.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,8 +113,13 @@ static int dial_path(const char *path, const struct bel_clock *clock, struct bel
     if (strlen(path) >= sizeof address.sun_path) {
         return bel__client_say(why, BEL_EINVAL, "socket path is too long: %s", path);
     }
+    socklen_t bytes = sizeof address;
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int err = dial_one((const struct sockaddr *)&address, sizeof address, clock, deadline, out);
+    if (path[0] == '@') { /* a name in the abstract namespace, which begins with a 0 */
+        address.sun_path[0] = '\0';
+        bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    }
+    int err = dial_one((const struct sockaddr *)&address, bytes, clock, deadline, out);
     if (err == BEL_EBUSY) return bel__client_say(why, err, "no answer from %s", path);
     return err ? say_errno(why, path, errno) : 0;
 }
@@ -121,6 +128,7 @@ static int dial_path(const char *path, const struct bel_clock *clock, struct bel
 static int split(const char *address, char host[HOST_BYTES], char port[PORT_BYTES])
 {
     char local[HOST_BYTES];
+    uint32_t number;
     const char *digits = address[0] == ':' ? address + 1 : address;
     if (digits[0] != '\0' && strspn(digits, "0123456789") == strlen(digits)) {
         (void)snprintf(local, sizeof local, "127.0.0.1:%s", digits);
@@ -139,8 +147,7 @@ static int split(const char *address, char host[HOST_BYTES], char port[PORT_BYTE
     if (end == start || end - start >= HOST_BYTES) return BEL_EINVAL;
     (void)snprintf(host, HOST_BYTES, "%.*s", (int)(end - start), start);
     (void)snprintf(port, PORT_BYTES, "%s", colon != NULL ? colon + 1 : PORT_DEFAULT);
-    bool is_number = port[0] != '\0' && strspn(port, "0123456789") == strlen(port);
-    return is_number && strlen(port) <= 5 ? 0 : BEL_EINVAL;
+    return bel__parse_u32(port, strlen(port), 1, UINT16_MAX, &number) == 0 ? 0 : BEL_EINVAL;
 }
 
 int bel__client_dial(const char *address, const struct bel_clock *clock, struct bel_mono deadline,

@@ -27,6 +27,9 @@ uint64_t bel__timer_fields_there(const struct bel_timer *timer);
 /* Returns the facts of a verdict, for the field that needs one. */
 unsigned bel__verdict_facts(const struct bel_verdict *verdict);
 
+/* Returns the facts of a topic. */
+unsigned bel__topic_facts(const struct bel_topic *topic);
+
 /* Return the facts of a job, with its tasks or without, and of a task. */
 unsigned bel__job_facts(const struct bel_job *job, bool is_whole);
 unsigned bel__task_facts(const struct bel_job_task *task);

@@ -83,6 +83,11 @@ unsigned bel__resource_facts(const struct bel_limit_state *state)
     return facts;
 }
 
+unsigned bel__topic_facts(const struct bel_topic *topic)
+{
+    return topic->has_no_rates ? 0 : BEL_FACT_RATES;
+}
+
 unsigned bel__verdict_facts(const struct bel_verdict *verdict)
 {
     bool is_next = verdict->state == BEL_SCHEDULED || verdict->state == BEL_READY;

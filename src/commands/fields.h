@@ -67,6 +67,7 @@ enum bel_field_fact {
     BEL_FACT_ESTIMATE = 1 << 11,
     BEL_FACT_WHOLE = 1 << 12, /* it is shown with its tasks */
     BEL_FACT_RUN = 1 << 13,   /* it is not a plan */
+    BEL_FACT_RATES = 1 << 14, /* of a topic: its store measures times and rates */
 };
 
 /* How an empty value, or a 0, is shown. */

@@ -20,6 +20,18 @@ const struct bel_setting_entry bel__setting_entries[] = {
      "how late an occurrence is before it is missed (default 1m)"},
     {"deliver", BEL_ARGUMENT_TEXT,
      "text for programs that deliver timers, up to 1,024 bytes (default empty)"},
+    {"layout", BEL_ARGUMENT_TEXT,
+     "on Redis: native, or faststream to share timers with Python (default native)"},
+    {"timeline_key", BEL_ARGUMENT_TEXT,
+     "layout faststream: name of the sorted set (default timers_timeline)"},
+    {"payloads_key", BEL_ARGUMENT_TEXT,
+     "layout faststream: name of the hash (default timers_payloads)"},
+    {"prefix", BEL_ARGUMENT_TEXT,
+     "layout faststream: text before the topic in keys (default empty)"},
+    {"poll_min", BEL_ARGUMENT_DURATION,
+     "layout faststream: shortest time between polls (default 50ms)"},
+    {"poll_max", BEL_ARGUMENT_DURATION,
+     "layout faststream: longest time between polls (default 5s)"},
     {NULL, BEL_ARGUMENT_TEXT, NULL},
 };
 

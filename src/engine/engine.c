@@ -8,9 +8,8 @@
  *         -> each request, and again parked claims -> waits end
  *             -> numbers and times are written -> commit -> answers
  *
- * The queries of all clients share a number of rows that a turn reads. When the number is used up,
- * the next query and what was submitted after it wait for the next turn: no turn is long, and
- * requests keep their order.
+ * All requests of a turn share a number of rows that they read and write. When the number is used
+ * up, the rest waits for the next turn: no turn is long, and requests keep their order.
  *
  * No answer is given before its batch is durable, unless the options require less. A turn depends
  * only on the state, the time, the requests, and random numbers from engine->entropy.
@@ -40,7 +39,8 @@ enum {
     SAVE_MS = 1000,  /* how often open time is written while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
     BULK_CHANGES_MAX = 1000,
-    READS_MAX = 8000, /* rows that the queries of one turn read, about: 1 to 4 ms */
+    ROWS_MAX = 10000, /* rows that the requests of one turn read and write, about: 2 to 5 ms */
+    BULK_SHARE = 2,   /* others have half of them, however many bulk requests there are */
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
 };
@@ -49,8 +49,14 @@ enum {
 
 typedef int command_fn(struct bel_engine *engine, struct bel_request *request);
 
+static int schedule(struct bel_engine *engine, struct bel_request *request)
+{
+    bool is_whole = request->command.schedule.whole != NULL;
+    return is_whole ? bel__do_restore(engine, request) : bel__do_schedule(engine, request);
+}
+
 static command_fn *const commands[] = {
-    [BEL_VERB_SCHEDULE] = bel__do_schedule,
+    [BEL_VERB_SCHEDULE] = schedule,
     [BEL_VERB_CANCEL] = bel__do_cancel,
     [BEL_VERB_RESCHEDULE] = bel__do_reschedule,
     [BEL_VERB_GET] = bel__do_get,
@@ -149,6 +155,7 @@ static void handle_due(struct bel_engine *engine)
     if (err == 0) err = bel__recurring_turn(engine);
     if (err == 0) err = bel__work_turn(engine);
     if (is_final(err)) engine->broken = err;
+    engine->rows_end = bel__store_touched(engine->store) + engine->rows_max;
     bel__claims_serve(engine);
 }
 
@@ -176,41 +183,40 @@ static bool is_held(const struct bel_engine *engine, const struct bel_request *r
     return held_until(engine, request) > engine->now.real.ns;
 }
 
-/* Runs a query, and counts the rows that it reads. */
-static void run_query(struct bel_engine *engine, struct bel_request *request)
+/* Continues the bulk requests, in turn: those that this turn does not reach are first in the
+ * next. */
+static void run_bulk(struct bel_engine *engine)
 {
-    uint64_t before = bel__store_reads(engine->store);
-    run(engine, request);
-    uint64_t reads = bel__store_reads(engine->store) - before;
-    engine->reads_left -= reads < engine->reads_left ? (uint32_t)reads : engine->reads_left;
+    struct bel_request_list bulk;
+    struct bel_request *request;
+    uint64_t others = 1 + engine->rows_max / BULK_SHARE;
+    bel__request_list_init(&bulk);
+    bel__request_list_join(&bulk, &engine->bulk);
+    engine->rows_end -= others < engine->rows_end ? others : 0;
+    while (!engine->is_full && bel__has_rows_left(engine) &&
+           (request = bel__request_list_take(&bulk)) != NULL) {
+        bel__count_rows(engine, 1);
+        run(engine, request);
+    }
+    uint64_t least = bel__store_touched(engine->store) + others;
+    if (engine->rows_end < least) engine->rows_end = least;
+    bel__request_list_join(&bulk, &engine->bulk);
+    bel__request_list_join(&engine->bulk, &bulk);
 }
 
 static void run_requests(struct bel_engine *engine)
 {
-    struct bel_request *request, *bulk = engine->bulk.first;
-    bel__request_list_init(&engine->bulk);
-    while (bulk != NULL) {
-        request = bulk;
-        bulk = request->own.next;
-        if (engine->is_full) {
-            bel__request_list_append(&engine->bulk, request);
-        } else {
-            run(engine, request);
-        }
-    }
+    struct bel_request *request;
+    if (engine->bulk.first != NULL) run_bulk(engine);
     while (!engine->is_full && (request = engine->submitted.first) != NULL) {
-        bool is_query = bel_verb_effect(request->command.verb) == BEL_EFFECT_READ;
         if (engine->has_holds && is_held(engine, request)) return;
-        if (is_query && engine->reads_left == 0) return; /* first in the next turn */
+        if (!bel__has_rows_left(engine)) return; /* first in the next turn */
         (void)bel__request_list_take(&engine->submitted);
         if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) {
             request->own.reply = (struct bel_reply){0};
         }
-        if (is_query) {
-            run_query(engine, request);
-        } else {
-            run(engine, request);
-        }
+        bel__count_rows(engine, 1);
+        run(engine, request);
     }
 }
 
@@ -385,7 +391,6 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     engine->is_behind = engine->is_full = false;
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
-    engine->reads_left = engine->reads_max;
     bel__resources_begin(engine);
     bel__wait_begin(engine);
     engine->wall_rest_ns = now.wall_rest_ns;
@@ -526,7 +531,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
                                                  .then_depth_max = options->job_depth_max};
     engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->bulk_changes_max = BULK_CHANGES_MAX;
-    engine->reads_max = READS_MAX;
+    engine->rows_max = ROWS_MAX;
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
     bel__request_list_init(&engine->submitted);

@@ -12,6 +12,7 @@
  */
 #include "http/call.h"
 
+#include "commands/option_names.h"
 #include "core/base64.h"
 #include "core/parse.h"
 #include "core/shorten.h"
@@ -19,7 +20,6 @@
 #include "http/json_memory.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -535,43 +535,19 @@ static int push_job(struct bel_http_call *call, struct bel_why *why)
     return err == 0 ? push(call, *id, why) : err;
 }
 
-/* Returns the option whose name a message has at this place; NULL if none. */
-static const struct bel_argument *option_at(const struct bel_http_call *call, const char *text)
+static void name_field(const void *route, const struct bel_argument *option,
+                       char out[BEL_OPTION_NAME_BYTES])
 {
-    const struct bel_command_entry *entry = &bel__commands[call->route->command];
-    for (size_t i = 0; i < entry->arguments_count; i++) {
-        const struct bel_argument *argument = &entry->arguments[i];
-        size_t bytes = strlen(argument->name);
-        if (!is_option(argument) || strncmp(text, argument->name, bytes) != 0) continue;
-        if (isalnum((unsigned char)text[bytes]) == 0 && text[bytes] != '-') return argument;
-    }
-    return NULL;
+    bel__http_field_name(route, option, out);
 }
 
-/* Replaces the names of options in a message by those of the fields that the client has sent:
- * "COUNT is 0" becomes "limit is 0". Words in quotes are values. */
+/* Replaces the names of options in a message by those of the fields that the client has sent. */
 static void name_fields(const struct bel_http_call *call, struct bel_why *why)
 {
-    char text[sizeof why->text], name[BEL_HTTP_FIELD_BYTES];
-    size_t used = 0;
-    bool is_quoted = false, is_start = true;
-    for (const char *c = why->text; *c != 0 && used + 1 < sizeof text;) {
-        bool may_be_name = !is_quoted && is_start && used + sizeof name < sizeof text;
-        const struct bel_argument *option = may_be_name ? option_at(call, c) : NULL;
-        is_quoted ^= *c == '\'';
-        is_start = isalnum((unsigned char)*c) == 0 && *c != '-';
-        if (option == NULL) {
-            text[used++] = *c++;
-            continue;
-        }
-        bel__http_field_name(call->route, option, name);
-        memcpy(text + used, name, strlen(name));
-        used += strlen(name);
-        c += strlen(option->name);
-        is_start = false;
-    }
-    text[used] = 0;
-    memcpy(why->text, text, used + 1);
+    const struct bel_command_entry *entry = &bel__commands[call->route->command];
+    struct bel_why said = *why;
+    bel__option_names_replace(entry, (struct bel_view){said.text, strlen(said.text)}, name_field,
+                              call->route, why->text, sizeof why->text);
 }
 
 static int read_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)

@@ -6,6 +6,7 @@
  */
 #include "http/call.h"
 
+#include "core/view.h"
 #include "session/key_check.h"
 
 #include <arpa/inet.h>
@@ -293,9 +294,20 @@ static void set_description(struct bel_http_call *call)
     set_page(call, bel__http_page_of_text(200, "application/json", view));
 }
 
+static void tell_readiness(struct bel_http_call *call)
+{
+    const struct bel_service *service = call->service;
+    if (call->site->is_draining) {
+        set_state(call, BEL_VIEW("{\"status\":\"stopping\"}"), 503);
+    } else if (service->is_ready != NULL && !service->is_ready(service->context)) {
+        set_state(call, BEL_VIEW("{\"status\":\"store unreachable\"}"), 503);
+    } else {
+        set_state(call, BEL_VIEW("{\"status\":\"ok\"}"), 200);
+    }
+}
+
 void bel__http_call_begin(struct bel_http_call *call)
 {
-    bool is_draining = call->site->is_draining;
     assert(call->state == BEL_HTTP_CALL_RECEIVING);
     switch (call->route->own) {
     case BEL_HTTP_COMMAND:
@@ -305,11 +317,7 @@ void bel__http_call_begin(struct bel_http_call *call)
         set_state(call, BEL_VIEW("{\"status\":\"ok\"}"), 200);
         break;
     case BEL_HTTP_READYZ:
-        if (is_draining) {
-            set_state(call, BEL_VIEW("{\"status\":\"stopping\"}"), 503);
-        } else {
-            set_state(call, BEL_VIEW("{\"status\":\"ok\"}"), 200);
-        }
+        tell_readiness(call);
         break;
     case BEL_HTTP_METRICS:
         begin_metrics(call);
@@ -403,10 +411,20 @@ static void take_retry_key(struct bel_http_call *call, struct bel_view key)
     call->captures[place] = (struct bel_http_capture){"id}", id};
 }
 
-static bool find_route(struct bel_http_call *call, struct bel_view method)
+/* Returns whether the query names a timer whose id is empty; no other id is in a query. */
+static bool has_empty_id(const struct bel_http_head *head)
 {
+    size_t timers = sizeof "/timers" - 1, bytes = head->path.bytes;
+    const char *path = head->path.data;
+    return bel__view_is(head->query, "id=") && bytes > timers &&
+           memcmp(path + bytes - timers, "/timers", timers) == 0;
+}
+
+static bool find_route(struct bel_http_call *call, const struct bel_http_head *head)
+{
+    struct bel_view method = head->method;
     char allow[BEL_HTTP_ALLOW_BYTES];
-    call->route = bel__http_route(method, call->texts, call->captures, allow);
+    call->route = bel__http_route(method, call->texts, has_empty_id(head), call->captures, allow);
     if (call->route != NULL) return true;
     char text[BEL_HTTP_ALLOW_BYTES + 3 * BEL_HTTP_SHOWN_BYTES];
     int shown = (int)(method.bytes < BEL_HTTP_SHOWN_BYTES ? method.bytes : BEL_HTTP_SHOWN_BYTES);
@@ -454,7 +472,7 @@ static bool check_head(struct bel_http_call *call, const struct bel_http_head *h
     const struct bel_http_headers *headers = &head->headers;
     struct bel_view key = {0};
     if (!keep_texts(call, head, &key) || !check_origin(call, headers)) return false;
-    if (!find_route(call, head->method) || !check_key(call, headers->authorization)) return false;
+    if (!find_route(call, head) || !check_key(call, headers->authorization)) return false;
     if (headers->is_encoded) {
         return refuse_as(call, 415, "BADARG", "Content-Encoding: only identity is supported");
     }
@@ -471,7 +489,7 @@ static bool check_head(struct bel_http_call *call, const struct bel_http_head *h
 bool bel__http_call_admit(struct bel_http_call *call, const struct bel_http_head *head)
 {
     if (check_head(call, head)) {
-        if (head->query.bytes > 0) bel__http_query(call, head->query);
+        if (head->query.bytes > 0 && !has_empty_id(head)) bel__http_query(call, head->query);
         return true;
     }
     if (head->headers.is_chunked || head->headers.length > 0) call->is_last = true;

@@ -70,9 +70,12 @@ struct bel_http_capture {
 
 /* Finds the route of a request and decodes its captures, which point into `path`. Returns NULL if
  * there is none; then `allow` lists the methods that the path supports, or is empty. A capture that
- * cannot be decoded stays encoded: no topic, id or token contains a %. */
+ * cannot be decoded stays encoded.
+ *
+ * With an empty id, /v1/topics/{topic}/timers is the path of the timer with this id, which a topic
+ * of the layout faststream may have. */
 const struct bel_http_route *
-bel__http_route(struct bel_view method, char *path,
+bel__http_route(struct bel_view method, char *path, bool has_empty_id,
                 struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX],
                 char allow[BEL_HTTP_ALLOW_BYTES]);
 

@@ -123,7 +123,8 @@ static const struct {
      "'title': 'Bad "
      "value', 'status': 400, 'detail': 'payload: required', 'code': 'BADARG'}]}"},
     {"Health", "{'type': 'object', 'required': ['status'], 'properties': {'status': {'type': "
-               "'string', 'enum': ['ok', 'stopping']}}}"},
+               "'string', 'enum': ['ok', 'stopping', "
+               "'store unreachable']}}}"},
     {"Created", "{'type': 'object', 'required': ['topic', 'id'], 'properties': {'topic': {'type': "
                 "'string'}, 'id': {'type': 'string'}}, 'examples': [{'topic': 'mail', 'id': "
                 "'greeting'}]}"},

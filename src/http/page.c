@@ -279,10 +279,11 @@ static void put_delivery(struct bel_json_stream *body, const struct bel_delivery
 static void put_topic(struct bel_json_stream *body, const struct bel_topic *topic)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
+    unsigned facts = bel__topic_facts(topic);
     for (size_t i = 0; i < shown->count; i++) {
         const struct bel_field *field = &shown->fields[i];
         if (field->type != BEL_FIELD_SETTINGS) {
-            put_scalar(body, field, topic);
+            if (bel__field_is_there(field, topic, facts)) put_scalar(body, field, topic);
             continue;
         }
         bel__json_name(body, field->name);
@@ -650,9 +651,11 @@ static size_t put_segment(char *out, size_t used, struct bel_view text)
 static void set_location(struct bel_http_page *page, struct bel_view topic, struct bel_view id)
 {
     char *text = page->location;
+    if (id.bytes > BEL_ID_BYTES) return; /* an id of the layout faststream may be any text */
     int bytes = snprintf(text, BEL_HTTP_LOCATION_BYTES, "/v1/topics/");
     size_t used = put_segment(text, (size_t)bytes, topic);
-    bytes = snprintf(text + used, BEL_HTTP_LOCATION_BYTES - used, "/timers/");
+    const char *rest = id.bytes > 0 ? "/timers/" : "/timers?id=";
+    bytes = snprintf(text + used, BEL_HTTP_LOCATION_BYTES - used, "%s", rest);
     (void)put_segment(text, used + (size_t)bytes, id);
 }
 

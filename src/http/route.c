@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define TOPIC                "/v1/topics/{topic}"
+#define TIMER                "/timers/{id}"
 #define LEASE                "/v1/leases/{token}"
 #define JOB                  "/v1/jobs/{id}"
 #define RESOURCE             "/v1/resources/{resource}"
@@ -27,12 +28,12 @@ const struct bel_http_route bel__http_routes[] = {
     {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_create = true, CALLED("scheduleTimer", "timers"),
      .example = "{'payload': {'to': 'ada'}, 'in': '5m', 'headers': {'lang': 'en'}}"},
     {"GET", TOPIC "/timers", DOES(LIST), CALLED("listTimers", "timers")},
-    {"PUT", TOPIC "/timers/{id}", DOES(SCHEDULE), CALLED("putTimer", "timers"),
+    {"PUT", TOPIC TIMER, DOES(SCHEDULE), CALLED("putTimer", "timers"),
      .example = "{'payload': 'report', 'cron': '0 9 * * 1-5', 'tz': 'UTC', 'misfire': 'last'}"},
-    {"GET", TOPIC "/timers/{id}", DOES(GET), CALLED("getTimer", "timers")},
-    {"PATCH", TOPIC "/timers/{id}", DOES(RESCHEDULE), CALLED("rescheduleTimer", "timers"),
+    {"GET", TOPIC TIMER, DOES(GET), CALLED("getTimer", "timers")},
+    {"PATCH", TOPIC TIMER, DOES(RESCHEDULE), CALLED("rescheduleTimer", "timers"),
      .example = "{'in': '1h'}"},
-    {"DELETE", TOPIC "/timers/{id}", DOES(CANCEL), CALLED("cancelTimer", "timers")},
+    {"DELETE", TOPIC TIMER, DOES(CANCEL), CALLED("cancelTimer", "timers")},
     {"POST", TOPIC "/claim", DOES(CLAIM), CALLED("claimTimers", "work"),
      .example = "{'count': 10, 'lease': '1m', 'worker': 'mailer-1'}"},
     {"POST", LEASE "/ack", DOES(ACK), CALLED("ackLease", "work"), .example = "{'result': 'sent'}"},
@@ -111,10 +112,12 @@ static size_t segment_of(const char *path)
     return strcspn(path, "/");
 }
 
-/* Returns whether a path matches a pattern, and sets the captures, still encoded. */
-static bool fits(const char *pattern, char *path,
+/* Returns whether a path matches a pattern, and sets the captures, still encoded. The path of the
+ * timers of a topic matches that of the one whose id is empty, if there is such an id. */
+static bool fits(const char *pattern, char *path, bool has_empty_id,
                  struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX])
 {
+    bool is_timer = strcmp(pattern, TOPIC TIMER) == 0;
     size_t captured = 0;
     while (*pattern == '/' && *path == '/') {
         size_t wanted = segment_of(++pattern), given = segment_of(++path);
@@ -127,14 +130,18 @@ static bool fits(const char *pattern, char *path,
         pattern += wanted;
         path += given;
     }
-    return *pattern == 0 && *path == 0;
+    if (!has_empty_id) return *pattern == 0 && *path == 0;
+    if (!is_timer || *path != 0 || strcmp(pattern, "/{id}") != 0) return false;
+    assert(captured == 1);
+    captures[captured] = (struct bel_http_capture){pattern + 2, {path, 0}};
+    return true;
 }
 
 static void decode(char *path, struct bel_http_capture *capture)
 {
-    if (capture->name == NULL) return;
+    if (capture->name == NULL || capture->text.bytes == 0) return;
     char *text = path + ((const char *)capture->text.data - path);
-    assert(text > path && capture->text.bytes > 0);
+    assert(text > path);
     size_t bytes = bel__http_unescape(text, capture->text.bytes);
     if (bytes != SIZE_MAX) capture->text.bytes = bytes;
 }
@@ -146,7 +153,7 @@ static bool is_method(struct bel_view method, const char *wanted)
 }
 
 const struct bel_http_route *
-bel__http_route(struct bel_view method, char *path,
+bel__http_route(struct bel_view method, char *path, bool has_empty_id,
                 struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX],
                 char allow[BEL_HTTP_ALLOW_BYTES])
 {
@@ -155,7 +162,7 @@ bel__http_route(struct bel_view method, char *path,
     for (size_t i = 0; i < bel__http_routes_count; i++) {
         const struct bel_http_route *route = &bel__http_routes[i];
         memset(captures, 0, BEL_HTTP_CAPTURES_MAX * sizeof *captures);
-        if (!fits(route->path, path, captures)) continue;
+        if (!fits(route->path, path, has_empty_id, captures)) continue;
         if (is_method(method, route->method)) {
             for (size_t k = BEL_HTTP_CAPTURES_MAX; k > 0; k--) {
                 decode(path, &captures[k - 1]);

@@ -64,9 +64,12 @@ static int parse_time(struct bel_view text, const struct bel_job_context *contex
     if (err == 0 && is_number && number < EPOCH_MS_MIN) {
         return bel__job_fault(fault, BEL_EINVAL, "this looks like seconds: give milliseconds");
     }
+    if (err == 0 && out->ms < 0) {
+        return bel__job_fault(fault, BEL_EINVAL, "this is before 1970");
+    }
     if (err == 0 || err == BEL_ENOMEM) return err;
     if (err != BEL_EINVAL) return bel__job_fault(fault, BEL_EINVAL, "cannot read its time zone");
-    return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why.position,
+    return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why.position + 1,
                           why.expected);
 }
 
@@ -195,6 +198,7 @@ static const enum bel_plan_kind kinds[] = {BEL_PLAN_EVERY, BEL_PLAN_CRON, BEL_PL
 
 enum {
     RULES = sizeof rules / sizeof rules[0],
+    ZONE_SHOWN_MAX = 48,
 };
 
 static const char *name_of(size_t place)
@@ -222,16 +226,29 @@ static int take_limits(const struct bel_job_values *values, const struct bel_job
     return err == BEL_EINVAL ? bel__job_fault_at(fault, err, "%s", name_of(place)) : err;
 }
 
+/* Returns how much of a name is quoted: all of it if it could be that of a zone, otherwise none. */
+static int shown_bytes(struct bel_view name)
+{
+    const char *text = name.data;
+    if (name.bytes > ZONE_SHOWN_MAX) return 0;
+    for (size_t i = 0; i < name.bytes; i++) {
+        if (text[i] <= ' ' || text[i] > '~') return 0;
+    }
+    return (int)name.bytes;
+}
+
 /* Refuses the name of a zone, and names the one that is meant. */
 static int refuse_zone(struct bel_zones *zones, struct bel_view name, struct bel_job_fault *fault)
 {
     char meant[BEL_ZONE_NAME_MAX + 1];
-    if (zones == NULL || !bel__zone_meant(zones, name.data, name.bytes, meant)) {
-        return refuse(fault, "tz", "not the name of a time zone, e.g. Europe/Berlin");
-    }
+    const char *text = name.data;
+    int shown = shown_bytes(name);
+    bool is_meant = zones != NULL && bel__zone_meant(zones, text, name.bytes, meant);
     (void)bel__job_fault_at(fault, 0, "tz");
-    return bel__job_fault(fault, BEL_EINVAL, "not the name of a time zone: did you mean %.48s?",
-                          meant);
+    return bel__job_fault(fault, BEL_EINVAL, "%s%.*s%snot the name of a time zone%s%.48s%s",
+                          shown > 0 ? "'" : "", shown, text, shown > 0 ? "' is " : "",
+                          is_meant ? ": did you mean " : ", e.g. Europe/Berlin",
+                          is_meant ? meant : "", is_meant ? "?" : "");
 }
 
 /* Checks the rule by making a plan of it. */
@@ -261,7 +278,7 @@ static int check_plan(const struct bel_job_graph *graph, const struct bel_job_co
     if (err == BEL_ENOMEM) return err;
     (void)bel__job_fault_at(fault, 0, "%s", name_of(rules[rule]));
     if (err) {
-        return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why.position,
+        return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why.position + 1,
                               why.expected);
     }
     bool is_kind = bel_plan_kind(made) == kinds[rule];

@@ -8,8 +8,8 @@
  * In an occurrence of a recurring job, {{nominal}} becomes the nominal time.
  */
 
+#include "core/json_reader.h"
 #include "jobs/draft.h"
-#include "jobs/json_reader.h"
 
 struct bel_job_payload {
     struct bel_json_copy copy;

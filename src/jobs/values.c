@@ -145,7 +145,7 @@ static int parse_number(const struct bel_job_field *field, const struct bel_json
 
 static int refuse_text(struct bel_job_fault *fault, const struct bel_text_error *why)
 {
-    return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why->position,
+    return bel__job_fault(fault, BEL_EINVAL, "at byte %zu, expected %s", why->position + 1,
                           why->expected);
 }
 

@@ -9,8 +9,8 @@
  * may follow: the meaning of `at` depends on `gap`.
  */
 
+#include "core/json_reader.h"
 #include "jobs/draft.h"
-#include "jobs/json_reader.h"
 
 enum bel_job_object {
     BEL_JOB_OBJECT_JOB,

@@ -414,6 +414,14 @@ static void write_tree_check(struct page *page, const struct bel_tree_check_stat
                seconds(now.ns > stats->last_done.ns ? now.ns - stats->last_done.ns : 0));
 }
 
+static void write_store(struct page *page, const struct bel_store_stats *stats)
+{
+    write_metric(page, "store_ready", "gauge", "1 while the servers of the store can be reached.",
+                 stats->is_ready);
+    write_metric(page, "store_connections_total", "counter",
+                 "Times that the servers of the store could be reached again.", stats->connections);
+}
+
 static void write_http(struct page *page, const struct bel_metrics *metrics)
 {
     write_metric(page, "http_clients", "gauge", "Open HTTP connections.", metrics->http_clients);
@@ -467,7 +475,9 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     write_http(&page, metrics);
     if (metrics->engine != NULL) write_engine(&page, metrics->engine);
     if (metrics->engine != NULL) write_tree_check(&page, &metrics->tree_check, now);
+    if (metrics->store != NULL) write_store(&page, metrics->store);
     write_census(&page, metrics->census, now);
-    if (page.err != 0 || metrics->engine == NULL) return page.err;
+    if (page.err != 0) return page.err;
+    if (metrics->engine == NULL) return bel__work_print_counts(metrics->census, out);
     return bel__work_print(metrics->census, metrics->engine, out);
 }

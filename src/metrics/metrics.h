@@ -77,6 +77,12 @@ struct bel_tree_check_stats {
     struct bel_mono last_done;
 };
 
+/* The connection to a store in other processes. */
+struct bel_store_stats {
+    bool is_ready;
+    uint64_t connections; /* how many times it has become ready */
+};
+
 struct bel_metrics {
     uint64_t commands[BEL_VERBS];    /* replies sent, including errors */
     uint64_t errors[BEL_VERBS];      /* error replies, also to requests that the server refused */
@@ -95,6 +101,7 @@ struct bel_metrics {
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* replies by status class: [0] is 1xx */
     struct bel_tree_check_stats tree_check;
     const struct bel_engine_stats *engine; /* borrowed; NULL: no durable engine */
+    const struct bel_store_stats *store;   /* borrowed; NULL: the store is in this process */
     struct bel_backend *backend;           /* borrowed: answers the requests of a census */
     struct bel_topic_counts *census;
 };

@@ -51,6 +51,10 @@ static void store_topic(struct bel_request *request, const struct bel_reply *rep
         memcpy(topic->counts, reply->topic->counts, sizeof topic->counts);
         topic->plans = reply->topic->plans;
         topic->oldest_age_ms = reply->topic->oldest_age_ms;
+        topic->claimed = reply->topic->claimed;
+        topic->completed = reply->topic->completed;
+        topic->failed = reply->topic->failed;
+        topic->lost = reply->topic->lost;
         topic->paused = reply->topic->paused;
         memcpy(topic->waiting, reply->topic->waiting, sizeof topic->waiting);
         topic->has_work = reply->topic->work != NULL;

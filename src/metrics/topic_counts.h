@@ -25,6 +25,7 @@ struct bel_topic_counts_topic {
     uint64_t counts[BEL_STATES];
     uint64_t plans, oldest_age_ms;
     uint64_t waiting[BEL_WAITS];
+    uint64_t claimed, completed, failed, lost; /* of struct bel_topic */
     bool paused;
     bool has_work;
     struct bel_work work;                /* valid if has_work */

@@ -269,6 +269,44 @@ static void print(struct page *page, const struct bel_topic_counts *census,
     write_left_out(page, "resource_work_left_out", "Resources whose work is summed as (other).");
 }
 
+/* Lists the first topics. The others have no sum, which would fall when a topic is removed. */
+static void list_counts(struct page *page, const struct bel_topic_counts *census)
+{
+    size_t count;
+    uint64_t all;
+    const struct bel_topic_counts_topic *topics = bel__topic_counts_topics(census, &count, &all);
+    page->left_out = (size_t)all - count;
+    for (size_t i = 0; i < count; i++) {
+        if (topics[i].name[0] == 0) continue;
+        if (page->count == BEL_WORK_PRINT_TOPICS_MAX) {
+            page->left_out++;
+            continue;
+        }
+        struct row *row = &page->rows[page->count++];
+        (void)snprintf(row->labels, sizeof row->labels, "topic=\"%s\"", topics[i].name);
+        row->work = (struct bel_work){.claimed = topics[i].claimed,
+                                      .done = topics[i].completed,
+                                      .failed = topics[i].failed,
+                                      .lost = topics[i].lost,
+                                      .running = topics[i].counts[BEL_LEASED]};
+    }
+}
+
+int bel__work_print_counts(const struct bel_topic_counts *census, struct bel_buffer *out)
+{
+    struct bel_mono taken;
+    if (!bel__topic_counts_taken(census, &taken)) return 0;
+    struct page *page = calloc(1, sizeof *page); /* too large for a stack */
+    if (page == NULL) return BEL_ENOMEM;
+    page->out = out;
+    list_counts(page, census);
+    write_numbers(page, "topic", numbers, sizeof numbers / sizeof numbers[0]);
+    write_left_out(page, "topic_work_left_out", "Topics whose work has no lines.");
+    int err = page->err;
+    free(page);
+    return err;
+}
+
 int bel__work_print(const struct bel_topic_counts *census, const struct bel_engine_stats *stats,
                     struct bel_buffer *out)
 {

@@ -23,4 +23,9 @@ enum {
 BEL_CHECKED int bel__work_print(const struct bel_topic_counts *census,
                                 const struct bel_engine_stats *stats, struct bel_buffer *out);
 
+/* The same for a store that has no more than the counts of a census: no times, groups, resources
+ * or "(other)". Appends nothing before the first census. */
+BEL_CHECKED int bel__work_print_counts(const struct bel_topic_counts *census,
+                                       struct bel_buffer *out);
+
 #endif

@@ -36,9 +36,9 @@ static const struct field fields[CRON_FIELDS + 1] = {
     [CRON_SECOND] = {"a second from 0 to 59", 0, 59, NULL},
     [CRON_MINUTE] = {"a minute from 0 to 59", 0, 59, NULL},
     [CRON_HOUR] = {"an hour from 0 to 23", 0, 23, NULL},
-    [CRON_DAY] = {"a day from 1 to 31, L, W or ?", 1, 31, NULL},
+    [CRON_DAY] = {"a day from 1 to 31, L, 15W or ?", 1, 31, NULL},
     [CRON_MONTH] = {"a month from 1 to 12 or JAN to DEC", 1, 12, month_names},
-    [CRON_WEEKDAY] = {"a weekday from 0 to 7 or SUN to SAT, L, # or ?", 0, 7, weekday_names},
+    [CRON_WEEKDAY] = {"a weekday from 0 to 7 or SUN to SAT, 5L, 5#2 or ?", 0, 7, weekday_names},
     [CRON_YEAR] = {"a year from 1970 to 2199", CRON_YEAR_MIN, CRON_YEAR_MAX, NULL},
 };
 
@@ -476,14 +476,17 @@ static int look_up(struct reading *reading)
     return refuse(reading, "@hourly, @daily, @weekly, @monthly or @yearly");
 }
 
-/* Returns whether a text begins with a word, as a sentence does: "every 5 minutes". */
-static bool is_sentence(const char *text, size_t bytes)
+/* Returns whether a text is no list of fields: it begins with a word, as a sentence does ("every 5
+ * minutes", "at 9"), or is one word ("9:00", "R/PT5M"). */
+static bool is_prose(const char *text, size_t bytes)
 {
     size_t letters = 0;
+    if (bytes == 0 || text[0] == '@') return false;
+    if (memchr(text, ' ', bytes) == NULL && memchr(text, '\t', bytes) == NULL) return true;
     while (letters < bytes && upper(text[letters]) >= 'A' && upper(text[letters]) <= 'Z') {
         letters++;
     }
-    return letters >= 3 && (letters == bytes || text[letters] == ' ');
+    return letters >= 2 && (letters == bytes || text[letters] == ' ');
 }
 
 int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cron *out,
@@ -494,9 +497,9 @@ int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cro
     if (bytes > BEL_CRON_TEXT_MAX) {
         return bel__text_refuse(why, BEL_CRON_TEXT_MAX, "at most %d bytes", BEL_CRON_TEXT_MAX);
     }
-    if (is_sentence(text, bytes)) {
+    if (is_prose(text, bytes)) {
         return refuse(&reading,
-                      "five fields, e.g. */5 * * * *, or @daily; an interval is EVERY 5m");
+                      "five fields, e.g. */5 * * * *, or @daily; an interval is 5m (EVERY)");
     }
     if (reader_peek(&reading.reader) == '@') {
         int err = look_up(&reading);

@@ -81,7 +81,7 @@ static int read_amount(struct sum *sum, struct amount *out)
     if (digits == 0 && reader_peek(reader) == '-') {
         return bel__text_refuse(sum->why, amount.at, "a duration that is not negative");
     }
-    if (digits == 0) return bel__text_refuse(sum->why, amount.at, "a number");
+    if (digits == 0) return bel__text_refuse(sum->why, amount.at, "a number, as in 5m or PT5M");
     if (bel__parse_u64(reader->text + amount.at, digits, 0, UINT64_MAX, &amount.whole) != 0) {
         return refuse_size(sum, amount.at);
     }

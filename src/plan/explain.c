@@ -242,6 +242,32 @@ static void put_hours(struct writer *writer, const struct bel_cron *cron, unsign
     writer_text(writer, "hour");
 }
 
+static void put_hour(struct writer *writer, unsigned hour)
+{
+    writer_padded(writer, hour, 2);
+    writer_text(writer, ":00");
+}
+
+/* Writes full hours that are one range, or in equal steps: "Every hour from 22:00 to 06:00".
+ * Returns false if they are neither. */
+static bool put_full_hours(struct writer *writer, uint64_t hours)
+{
+    struct values rest = {hours, 0, 23};
+    unsigned step = step_of(hours), first, last;
+    bool wraps = take_wrapped(&rest, &first, &last);
+    if (!wraps) {
+        first = (unsigned)__builtin_ctzll(hours);
+        last = 63 - (unsigned)__builtin_clzll(hours);
+    }
+    if (count_runs((struct values){hours, 0, 23}) > 1 && step == 0) return false;
+    put_unit(writer, hours, step > 0 ? step : 1, "hour");
+    writer_text(writer, " from ");
+    put_hour(writer, first);
+    writer_text(writer, " to ");
+    put_hour(writer, last);
+    return true;
+}
+
 /* Writes many times of day, by their fields. */
 static void put_fields(struct writer *writer, const struct bel_cron *cron)
 {
@@ -253,6 +279,7 @@ static void put_fields(struct writer *writer, const struct bel_cron *cron)
         put_unit(writer, cron->hours, hour, "hour");
         return;
     }
+    if (!has_seconds && cron->minutes == 1 && put_full_hours(writer, cron->hours)) return;
     if (has_seconds) put_unit(writer, cron->seconds, second, "second");
     if (writer->bytes == 0 || minute != 1 || second == 0) {
         put_unit(writer, cron->minutes, minute, "minute");

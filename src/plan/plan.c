@@ -37,11 +37,12 @@ static int read_every(struct bel_plan *plan, const char *text, size_t bytes,
     return 0;
 }
 
-/* Returns whether a text can only be a duration: one word that begins with a digit or a P. */
+/* Returns whether a text can only be a duration: one word that begins with a digit or a P, and not
+ * a time of day. */
 static bool looks_like_duration(const char *text, size_t bytes)
 {
     if (bytes == 0 || memchr(text, ' ', bytes) != NULL) return false;
-    if (memchr(text, '\t', bytes) != NULL) return false;
+    if (memchr(text, '\t', bytes) != NULL || memchr(text, ':', bytes) != NULL) return false;
     return (text[0] >= '0' && text[0] <= '9') || text[0] == 'P';
 }
 
@@ -98,6 +99,16 @@ void bel_plan_destroy(struct bel_plan *plan)
 enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan)
 {
     return plan->kind;
+}
+
+void bel__plan_refuse_kind(enum bel_plan_kind wanted, struct bel_text_error *why)
+{
+    static const char *const expected[] = {
+        [BEL_PLAN_EVERY] = "an interval such as 5m (EVERY); other rules are CRON or RRULE",
+        [BEL_PLAN_CRON] = "a cron rule (CRON); an interval is EVERY, a recurrence rule RRULE",
+        [BEL_PLAN_RRULE] = "a recurrence rule (RRULE); an interval is EVERY, a cron rule CRON",
+    };
+    (void)bel__text_refuse(why, 0, "%s", expected[wanted]);
 }
 
 /* Adds milliseconds. Returns 0, or BEL_ERANGE on overflow. */

@@ -3,7 +3,7 @@
 #define BEL_PLAN_PLAN_H
 
 /*
- * The contents of a plan.
+ * The contents of a plan, and the refusal of a rule that is not of the kind that was asked for.
  */
 
 #include "belfry/plan.h"
@@ -17,6 +17,10 @@ struct bel_plan {
     struct bel_cron cron;
     struct bel_rrule *rrule;
 };
+
+/* Writes to `*why`, unless it is NULL, which kind of rule is wanted and which options the others
+ * have. */
+void bel__plan_refuse_kind(enum bel_plan_kind wanted, struct bel_text_error *why);
 
 /* The recurrence rules of plans; plan_rrule.c. */
 BEL_CHECKED int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,

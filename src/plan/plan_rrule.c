@@ -89,7 +89,9 @@ static int read_dtstart(const char *text, size_t bytes, struct dtstart *out,
     if (bel_zone_at(bel_zone_utc(), &out->civil, &instants) != 0) {
         return bel__text_refuse(why, at, "a time that exists");
     }
-    if (!is_space(reader_peek(&reader))) return bel__text_refuse(why, reader.at, "RRULE: below");
+    if (!is_space(reader_peek(&reader))) {
+        return bel__text_refuse(why, reader.at, "a line below or a space, then RRULE:");
+    }
     while (is_space(reader_peek(&reader))) {
         reader.at++;
     }

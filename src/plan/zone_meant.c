@@ -40,3 +40,13 @@ bool bel__zone_meant(struct bel_zones *zones, const char *name, size_t bytes,
     }
     return false;
 }
+
+void bel__zone_refuse(struct bel_zones *zones, struct bel_view name, struct bel_text_error *why)
+{
+    char meant[BEL_ZONE_NAME_MAX + 1];
+    if (why == NULL) return;
+    bool is_meant = zones != NULL && bel__zone_meant(zones, name.data, name.bytes, meant);
+    (void)snprintf(why->expected, sizeof why->expected, "%s'%.48s'%s",
+                   is_meant ? "did you mean " : "give that of a place, e.g. ",
+                   is_meant ? meant : "Europe/Berlin", is_meant ? "?" : "");
+}

@@ -13,7 +13,11 @@ struct acked {
     struct bel_item item;
     struct bel_operation *operation;
     struct bel_redis_topic *topic;
-    struct bel_token token;
+    bool is_shared; /* of a topic of the layout faststream */
+    union {
+        struct bel_token token;
+        struct bel_faststream_token shared;
+    };
 };
 
 struct bel_tokens {
@@ -33,6 +37,26 @@ static int check_result(struct bel_operation *operation, const struct bel_ack *c
                                  BEL_RESULT_BYTES_MAX);
 }
 
+static struct bel_view topic_of(const struct acked *acked)
+{
+    if (acked->is_shared) {
+        return (struct bel_view){acked->shared.topic, acked->shared.topic_bytes};
+    }
+    return (struct bel_view){acked->token.topic, acked->token.topic_bytes};
+}
+
+/* Parses a token. Returns false if there is no lease that it can be of. */
+static bool parse(struct bel_redis *node, struct bel_view text, struct acked *acked)
+{
+    acked->is_shared = bel__faststream_token_is_likely(text);
+    if (!acked->is_shared) {
+        return bel__lease_token_parse(text, &acked->token) && bel_topic_is_valid(topic_of(acked));
+    }
+    if (!bel__faststream_token_parse(text, &acked->shared)) return false;
+    const struct bel_redis_topic *topic = bel__node_topic(node, topic_of(acked));
+    return topic != NULL && topic->layout != NULL;
+}
+
 /* Names the topics of all tokens. */
 static int name_topics(struct bel_operation *operation, struct bel_tokens *tokens)
 {
@@ -40,8 +64,7 @@ static int name_topics(struct bel_operation *operation, struct bel_tokens *token
         bel__arena_take(&operation->arena, (tokens->count + 1) * sizeof *names);
     if (names == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
     for (size_t i = 0; i < tokens->count; i++) {
-        const struct bel_token *token = &tokens->items[i].token;
-        names[i] = (struct bel_view){token->topic, token->topic_bytes};
+        names[i] = topic_of(&tokens->items[i]);
     }
     int err = bel__operation_name_all(operation, names, tokens->count);
     for (size_t i = 0; err == 0 && i < tokens->count; i++) {
@@ -64,9 +87,7 @@ static int prepare(struct bel_operation *operation)
     for (size_t i = 0; i < command->tokens_count; i++) {
         struct acked *acked = &tokens->items[tokens->count];
         *acked = (struct acked){.operation = operation};
-        if (!bel__token_parse(command->tokens[i], &acked->token)) continue;
-        struct bel_view topic = {acked->token.topic, acked->token.topic_bytes};
-        if (bel_topic_is_valid(topic)) tokens->count++;
+        if (parse(operation->node, command->tokens[i], acked)) tokens->count++;
     }
     operation->many.tokens = tokens;
     return name_topics(operation, tokens);
@@ -76,9 +97,14 @@ static void end(struct bel_operation *operation)
 {
     int err = operation->many.tokens->err;
     uint64_t count = operation->reply.count;
+    if (operation->has_moved && count == 0) {
+        operation->many.tokens->err = 0;
+        bel__operation_restart(operation);
+        return;
+    }
     if (err) {
-        (void)bel__operation_refuse(operation, err, "%llu acknowledged, then: %s",
-                                    (unsigned long long)count, bel_error_text(err));
+        bel__operation_stop(operation, err, count, "acknowledged");
+        return;
     }
     bel__operation_answer(operation);
 }
@@ -88,10 +114,12 @@ static void answered(struct bel_item *item, const struct bel_results *results)
     struct acked *acked = BEL_CONTAINER_OF(item, struct acked, item);
     struct bel_operation *operation = acked->operation;
     assert(operation->many.left > 0);
-    if (results->err && operation->many.tokens->err == 0) {
-        operation->many.tokens->err = results->err;
-    }
-    if (results->err == 0) operation->reply.count += (uint64_t)results->items[0].number;
+    if (results->is_moved) operation->has_moved = true;
+    int err = results->err;
+    if (err == 0 && !bel__result_is_number(&results->items[0], 0, 1)) err = BEL_EIO;
+    if (err) bel__operation_note(operation, err, results->why);
+    if (err && operation->many.tokens->err == 0) operation->many.tokens->err = err;
+    if (err == 0) operation->reply.count += (uint64_t)results->items[0].number;
     if (--operation->many.left == 0) end(operation);
 }
 
@@ -100,7 +128,12 @@ static void add(struct bel_batch *batch, struct acked *acked)
     const struct bel_ack *command = &acked->operation->command.ack;
     const struct bel_token *token = &acked->token;
     acked->item.answered = answered;
-    bel__batch_add(batch, &acked->item, 1);
+    bel__batch_item(batch, &acked->item, 1);
+    if (acked->is_shared) {
+        bel__batch_text(batch,
+                        (struct bel_view){acked->shared.secret, sizeof acked->shared.secret});
+        return;
+    }
     bel__batch_text(batch, (struct bel_view){token->prefix, sizeof token->prefix});
     bel__batch_text(batch, (struct bel_view){token->id, token->id_bytes});
     bel__batch_text(batch, (struct bel_view){token->secret, sizeof token->secret});
@@ -112,7 +145,11 @@ static void begin(struct bel_operation *operation)
     struct bel_tokens *tokens = operation->many.tokens;
     for (size_t i = 0; i < tokens->count; i++) {
         struct acked *acked = &tokens->items[i];
-        struct bel_batch *batch = bel__batch_join(operation->node, acked->topic, BEL_SCRIPT_ACK);
+        enum bel_script_name script = acked->is_shared ? BEL_SCRIPT_FASTSTREAM_ACK : BEL_SCRIPT_ACK;
+        struct bel_view id = {acked->token.id, acked->token.id_bytes};
+        struct bel_redis_partition *place =
+            acked->is_shared ? acked->topic->partitions[0] : bel__topic_place(acked->topic, id);
+        struct bel_batch *batch = bel__batch_join(operation->node, place, script);
         if (batch == NULL) {
             tokens->err = BEL_ENOMEM;
             break;
@@ -120,8 +157,9 @@ static void begin(struct bel_operation *operation)
         operation->many.left++;
         add(batch, acked);
         /* The end of an occurrence may let the next one run. */
-        bool is_occurrence = memchr(acked->token.id, '@', acked->token.id_bytes) != NULL;
-        if (is_occurrence) bel__node_mark(operation->node, acked->topic);
+        bool is_occurrence =
+            !acked->is_shared && memchr(acked->token.id, '@', acked->token.id_bytes) != NULL;
+        if (is_occurrence) bel__node_mark(operation->node, place);
     }
     if (operation->many.left == 0) end(operation);
 }

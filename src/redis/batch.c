@@ -7,11 +7,15 @@
  *     EVALSHA sha 17 key ... now | arguments of items
  *
  * A server that does not know a script (NOSCRIPT: it was restarted, or another one took over) gets
- * the same command again as EVAL, with the text, and knows the script from then on.
+ * the same command again as EVAL, with the text, and knows the script from then on. A script that
+ * has not done its work because more must end before replies so, and is called again. A batch that
+ * is sent again holds its topic until its reply.
  */
 #include "redis/batch.h"
 
 #include "core/parse.h"
+#include "core/view.h"
+#include "redis/layouts.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -19,10 +23,14 @@
 #include <string.h>
 
 enum {
-    ITEMS_MAX = 100,             /* of a batch that several operations share */
+    ITEMS_MAX = 100, /* of a batch that several operations share */
+    WEIGHT_MAX = BEL_CLAIM_COUNT_MAX,
     ARGUMENTS_BYTES = 256 << 10, /* from which on a batch is full */
     COMMAND_BYTES_MAX = 128 << 20,
-    LENGTH_BYTES = 32, /* of the head of a bulk string */
+    LENGTH_BYTES = 32,   /* of the head of a bulk string */
+    PATIENCE_MS = 60000, /* of a batch that is sent again and again */
+    AGAIN = -2,          /* the next time of a script that has done nothing: call it again */
+    MOVED = -3,          /* likewise: the topic has another number of partitions */
 };
 
 static const char *const keys[] = {
@@ -34,58 +42,106 @@ enum {
     KEYS = sizeof keys / sizeof keys[0],
 };
 
+static const char layout_changed[] = "the layout of the topic has just changed: try again";
+
 struct bel_batch {
-    struct bel_redis_call call;
+    struct bel_server_call call;
     struct bel_link link; /* in node->batches or node->sent */
     struct bel_redis *node;
-    struct bel_redis_topic *topic;   /* NULL: a plain command */
-    const struct bel_script *script; /* NULL: a plain command */
+    struct bel_redis_partition *partition; /* NULL: a plain command */
+    const struct bel_script *script;       /* NULL: a plain command */
+    struct bel_layout *layout;             /* of a script that needs one; a use */
     struct bel_item *first, **last;
     size_t items_count;
     struct bel_buffer arguments, command;
     size_t arguments_count;
-    int err;      /* of building the command */
-    bool is_text; /* sent as EVAL */
+    uint32_t count;                 /* of partitions, as the operations believe */
+    int64_t sent_ms, first_sent_ms; /* by the boot clock */
+    int err;                        /* of building the command */
+    uint64_t weight;                /* of all items */
+    bool is_text;                   /* sent as EVAL */
     bool is_alone;
+    bool is_again;     /* sent again; holds the topic */
+    bool is_unchecked; /* the script does not compare the revision of the layout */
 };
 
 /* --- Building --- */
 
-static struct bel_batch *open_batch(struct bel_redis *node, struct bel_redis_topic *topic,
+/* Gives a batch its layout. A topic may have lost its own since the operation was prepared. */
+static void use_layout(struct bel_batch *batch, struct bel_layout *layout)
+{
+    bel__layout_release(batch->layout);
+    batch->layout = layout;
+    batch->err = layout == NULL ? BEL_ECONFLICT : 0;
+    if (layout != NULL) layout->uses++;
+}
+
+static struct bel_batch *open_batch(struct bel_redis *node, struct bel_redis_partition *partition,
                                     const struct bel_script *script)
 {
     struct bel_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL) return NULL;
     batch->node = node;
-    batch->topic = topic;
+    batch->partition = partition;
+    batch->count = partition != NULL ? partition->topic->count : 0;
     batch->script = script;
     batch->last = &batch->first;
     bel__buffer_init(&batch->arguments, COMMAND_BYTES_MAX);
     bel__buffer_init(&batch->command, COMMAND_BYTES_MAX);
     bel__list_append(&node->batches, &batch->link);
-    if (topic != NULL) topic->open = batch;
+    if (partition != NULL) partition->open = batch;
+    bool is_of_layout = partition != NULL && script != NULL && script->is_faststream;
+    if (is_of_layout) use_layout(batch, partition->topic->layout);
     return batch;
 }
 
-bool bel__batch_is_open(const struct bel_redis_topic *topic, enum bel_script_name script)
+bool bel__batch_is_open(const struct bel_redis_partition *partition, enum bel_script_name script)
 {
-    const struct bel_batch *batch = topic->open;
+    const struct bel_batch *batch = partition->open;
     if (batch == NULL || batch->script != &bel__scripts[script] || batch->is_alone) return false;
-    return batch->items_count < ITEMS_MAX && batch->arguments.count < ARGUMENTS_BYTES;
+    if (batch->count != partition->topic->count) return false;
+    bool has_payloads = script == BEL_SCRIPT_GET || script == BEL_SCRIPT_CLAIM;
+    size_t items_max = has_payloads ? batch->node->payloads_max : ITEMS_MAX;
+    return batch->items_count < items_max && batch->arguments.count < ARGUMENTS_BYTES;
 }
 
-struct bel_batch *bel__batch_join(struct bel_redis *node, struct bel_redis_topic *topic,
+struct bel_batch *bel__batch_join(struct bel_redis *node, struct bel_redis_partition *partition,
                                   enum bel_script_name script)
 {
-    if (bel__batch_is_open(topic, script)) return topic->open;
-    return open_batch(node, topic, &bel__scripts[script]);
+    if (bel__batch_is_open(partition, script)) return partition->open;
+    return open_batch(node, partition, &bel__scripts[script]);
 }
 
-struct bel_batch *bel__batch_alone(struct bel_redis *node, struct bel_redis_topic *topic,
+struct bel_batch *bel__batch_join_weighing(struct bel_redis *node,
+                                           struct bel_redis_partition *partition,
+                                           enum bel_script_name script, uint64_t weight)
+{
+    struct bel_batch *batch = partition->open;
+    if (batch == NULL || batch->weight + weight > WEIGHT_MAX) {
+        batch = open_batch(node, partition, &bel__scripts[script]);
+    } else {
+        batch = bel__batch_join(node, partition, script);
+    }
+    if (batch != NULL) batch->weight += weight;
+    return batch;
+}
+
+struct bel_batch *bel__batch_alone(struct bel_redis *node, struct bel_redis_partition *partition,
                                    enum bel_script_name script)
 {
-    struct bel_batch *batch = open_batch(node, topic, &bel__scripts[script]);
+    struct bel_batch *batch = open_batch(node, partition, &bel__scripts[script]);
     if (batch != NULL) batch->is_alone = true;
+    return batch;
+}
+
+struct bel_batch *bel__batch_of_layout(struct bel_redis *node, struct bel_redis_topic *topic,
+                                       struct bel_layout *layout, enum bel_script_name script)
+{
+    struct bel_batch *batch = bel__batch_alone(node, topic->partitions[0], script);
+    assert(bel__scripts[script].is_faststream && layout != NULL);
+    if (batch == NULL) return NULL;
+    use_layout(batch, layout);
+    batch->is_unchecked = true;
     return batch;
 }
 
@@ -94,7 +150,7 @@ struct bel_batch *bel__batch_plain(struct bel_redis *node)
     return open_batch(node, NULL, NULL);
 }
 
-void bel__batch_add(struct bel_batch *batch, struct bel_item *item, size_t results)
+void bel__batch_item(struct bel_batch *batch, struct bel_item *item, size_t results)
 {
     item->next = NULL;
     item->results = results;
@@ -150,25 +206,63 @@ uint8_t *bel__batch_space(struct bel_batch *batch, size_t bytes)
 
 /* --- Sending --- */
 
-static void append_keys(struct bel_batch *batch)
+static void append_layout_keys(struct bel_batch *batch)
+{
+    for (size_t i = 0; i < BEL_LAYOUT_KEYS; i++) {
+        append(batch, &batch->command, batch->layout->keys[i]);
+    }
+}
+
+static void append_native_keys(struct bel_batch *batch)
 {
     const struct bel_redis *node = batch->node;
-    struct bel_view topic = batch->topic->name;
+    const struct bel_redis_partition *partition = batch->partition;
+    struct bel_view topic = partition->topic->name;
     char key[BEL_REDIS_NAMESPACE_BYTES_MAX + BEL_TOPIC_BYTES_MAX + 32];
     for (size_t i = 0; i < KEYS; i++) {
-        int bytes = snprintf(key, sizeof key, "{%s:%.*s:0}:%s", node->options.name_space,
-                             (int)topic.bytes, (const char *)topic.data, keys[i]);
+        int bytes =
+            snprintf(key, sizeof key, "{%s:%.*s:%u}:%s", node->options.name_space, (int)topic.bytes,
+                     (const char *)topic.data, (unsigned)partition->index, keys[i]);
         assert(bytes > 0 && (size_t)bytes < sizeof key);
         append(batch, &batch->command, (struct bel_view){key, (size_t)bytes});
     }
 }
 
+static bool ignores_count(const struct bel_batch *batch)
+{
+    const struct bel_script *script = batch->script;
+    return script == &bel__scripts[BEL_SCRIPT_ADOPT] || script == &bel__scripts[BEL_SCRIPT_SEAL] ||
+           script == &bel__scripts[BEL_SCRIPT_DIVIDE];
+}
+
+/* Appends the time, which only a virtual clock has, or s in a Cluster, and the number of partitions
+ * that the operation believes in. Scripts that change this number are called with 0. */
 static void append_now(struct bel_batch *batch)
 {
-    char text[BEL_PRINT_BYTES_MAX];
+    char text[2 * BEL_PRINT_BYTES_MAX + 1];
     size_t bytes = 0;
-    if (batch->node->options.is_virtual) bytes = bel__print_i64(text, batch->node->now.wall.ms);
+    if (bel__node_gives_time(batch->node)) {
+        bytes = bel__print_i64(text, batch->node->now.wall.ms);
+    } else if (bel__servers_is_sharded(batch->node->servers)) {
+        text[bytes++] = 's';
+    }
+    if (batch->layout == NULL) { /* a topic with a layout has no partitions */
+        text[bytes++] = '/';
+        bytes += bel__print_u64(text + bytes, ignores_count(batch) ? 0 : batch->count);
+    }
     append(batch, &batch->command, (struct bel_view){text, bytes});
+}
+
+static size_t keys_count(const struct bel_batch *batch)
+{
+    return batch->layout != NULL ? BEL_LAYOUT_KEYS : KEYS;
+}
+
+/* Returns the number of words of a script before the arguments of its items. */
+static size_t head_count(const struct bel_batch *batch)
+{
+    if (batch->script == NULL) return 0;
+    return 3 + keys_count(batch) + 1 + (batch->layout != NULL);
 }
 
 static void append_script(struct bel_batch *batch)
@@ -177,18 +271,26 @@ static void append_script(struct bel_batch *batch)
     char count[BEL_PRINT_BYTES_MAX];
     append(batch, &batch->command, batch->is_text ? BEL_VIEW("EVAL") : BEL_VIEW("EVALSHA"));
     append(batch, &batch->command, batch->is_text ? batch->script->text : sha);
-    append(batch, &batch->command, (struct bel_view){count, bel__print_u64(count, KEYS)});
-    append_keys(batch);
+    append(batch, &batch->command,
+           (struct bel_view){count, bel__print_u64(count, keys_count(batch))});
+    if (batch->layout == NULL) {
+        append_native_keys(batch);
+        append_now(batch);
+        return;
+    }
+    append_layout_keys(batch);
     append_now(batch);
+    const char *revision = batch->is_unchecked ? "" : batch->layout->revision;
+    append(batch, &batch->command, (struct bel_view){revision, strlen(revision)});
 }
 
 static void encode(struct bel_batch *batch)
 {
-    size_t count = batch->arguments_count + (batch->script != NULL ? 3 + KEYS + 1 : 0);
+    size_t count = batch->arguments_count + head_count(batch);
     struct bel_buffer *command = &batch->command;
     bel__buffer_finish(command);
     if (batch->err == 0) batch->err = bel__buffer_append_format(command, "*%zu\r\n", count);
-    if (batch->script != NULL) append_script(batch);
+    if (batch->script != NULL && batch->err == 0) append_script(batch);
     if (batch->err == 0 && batch->arguments.count > 0) {
         batch->err = bel__buffer_append(command, bel__buffer_data(&batch->arguments),
                                         batch->arguments.count);
@@ -198,21 +300,38 @@ static void encode(struct bel_batch *batch)
 static void finish(struct bel_batch *batch)
 {
     if (bel__link_is_linked(&batch->link)) bel__link_remove(&batch->link);
+    if (batch->is_again) batch->partition->topic->held--;
     bel__buffer_finish(&batch->arguments);
     bel__buffer_finish(&batch->command);
+    bel__layout_release(batch->layout);
     free(batch);
+}
+
+static void end_items(struct bel_batch *batch, const struct bel_results *results)
+{
+    struct bel_item *item = batch->first, *next;
+    for (; item != NULL; item = next) {
+        next = item->next;
+        item->answered(item, results);
+    }
+    finish(batch);
 }
 
 /* Ends a batch with an error. */
 static void fail(struct bel_batch *batch, int err, const char *why)
 {
-    struct bel_item *item = batch->first, *next;
-    struct bel_results results = {.err = err, .why = why};
-    for (; item != NULL; item = next) {
-        next = item->next;
-        item->answered(item, &results);
-    }
-    finish(batch);
+    end_items(batch, &(struct bel_results){.err = err, .why = why});
+}
+
+/* Ends a batch of which nothing was done, because the topic has another number of partitions or is
+ * about to have one. */
+static void move(struct bel_batch *batch, int64_t count)
+{
+    struct bel_redis *node = batch->node;
+    node->moved(node, batch->partition, count);
+    end_items(batch, &(struct bel_results){.err = BEL_EIO,
+                                           .why = "the partitions of the topic are being changed",
+                                           .is_moved = true});
 }
 
 /* Takes over what every reply of a script begins with. */
@@ -220,18 +339,30 @@ static void learn(struct bel_batch *batch, const struct bel_value *reply)
 {
     struct bel_redis *node = batch->node;
     assert(reply->count >= 3);
-    if (!node->options.is_virtual) {
-        node->ahead_ms = reply->items[0].number - node->now.wall.ms;
+    bel__node_learn_time(node, reply->items[0].number, batch->sent_ms);
+    if (batch->layout != NULL) { /* what comes next is the package's affair: see wake.c */
+        batch->partition->topic->first_ms = reply->items[1].number;
+        return;
     }
-    batch->topic->next_ms = reply->items[1].number;
-    batch->topic->ring_ms = reply->items[2].number;
+    bel__partition_expect(node, batch->partition, reply->items[1].number);
+    batch->partition->ring_ms = reply->items[2].number;
+    bool is_poll = batch->script == &bel__scripts[BEL_SCRIPT_SWEEP] && batch->partition->is_polled;
+    if (is_poll) bel__node_polled(node, batch->partition);
 }
 
+bool bel__result_is_number(const struct bel_value *value, int64_t least, int64_t most)
+{
+    return value->type == BEL_VALUE_NUMBER && value->number >= least && value->number <= most;
+}
+
+/* Returns whether a reply begins with the three times. A retention may end after all time. */
 static bool is_reply(const struct bel_value *value)
 {
+    int64_t latest = 2 * BEL_REDIS_TIME_END_MS;
     return value->type == BEL_VALUE_LIST && value->count >= 3 &&
-           value->items[0].type == BEL_VALUE_NUMBER && value->items[1].type == BEL_VALUE_NUMBER &&
-           value->items[2].type == BEL_VALUE_NUMBER;
+           bel__result_is_number(&value->items[0], 0, BEL_REDIS_TIME_END_MS) &&
+           bel__result_is_number(&value->items[1], MOVED, latest) &&
+           bel__result_is_number(&value->items[2], BEL_REDIS_NEVER, latest);
 }
 
 static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
@@ -255,6 +386,14 @@ static void deal(struct bel_batch *batch, const struct bel_value *items, size_t 
 
 static void send_batch(struct bel_batch *batch);
 
+/* Sends a batch again of which nothing was done. Requests that begin from now on come after it. */
+static void send_again(struct bel_batch *batch)
+{
+    if (!batch->is_again) batch->partition->topic->held++;
+    batch->is_again = true;
+    send_batch(batch);
+}
+
 /* Ends a batch with an error reply of the server, or sends it again. */
 static void refuse(struct bel_batch *batch, const struct bel_value *error)
 {
@@ -263,7 +402,12 @@ static void refuse(struct bel_batch *batch, const struct bel_value *error)
     if (batch->script != NULL && !batch->is_text && code.bytes == 8 &&
         memcmp(code.data, "NOSCRIPT", 8) == 0) {
         batch->is_text = true;
-        send_batch(batch);
+        send_again(batch);
+        return;
+    }
+    if (batch->script != NULL && bel__view_is(code, "LAYOUT")) {
+        bel__layouts_doubt(batch->partition->topic);
+        fail(batch, BEL_ECONFLICT, layout_changed);
         return;
     }
     bool is_full = code.bytes == 3 && memcmp(code.data, "OOM", 3) == 0;
@@ -272,22 +416,77 @@ static void refuse(struct bel_batch *batch, const struct bel_value *error)
     fail(batch, is_full ? BEL_EFULL : BEL_EIO, why);
 }
 
-static void replied(struct bel_redis_call *call, const struct bel_redis_reply *reply)
+/* Ends a batch that the server has not answered. Says first what has happened: a reply has little
+ * room, and the names of servers are long. */
+static void fail_unanswered(struct bel_batch *batch, const struct bel_redis_reply *reply)
+{
+    char why[BEL_WHY_BYTES];
+    const char *reason = reply->why, *servers = bel__servers_why(batch->node->servers);
+    bool has_said = strstr(reason, "nothing was changed") != NULL ||
+                    strstr(reason, "outcome is unknown") != NULL;
+    if (reply->err == BEL_EBUSY) {
+        (void)snprintf(why, sizeof why, "nothing was changed, the store was not reached: %s",
+                       servers[0] != 0 ? servers : reason);
+        reason = why;
+    } else if (reply->err == BEL_EIO && batch->call.is_write && !has_said) {
+        (void)snprintf(why, sizeof why, "the outcome is unknown: %s", reason);
+        reason = why;
+    }
+    fail(batch, reply->err == BEL_ECLOSED ? BEL_ECLOSED : BEL_EIO, reason);
+}
+
+static void replied(struct bel_server_call *call, const struct bel_redis_reply *reply)
 {
     struct bel_batch *batch = BEL_CONTAINER_OF(call, struct bel_batch, call);
     assert(reply->is_last);
+    if (reply->err == 0) batch->node->heard = batch->node->now.real;
     if (reply->err) {
-        fail(batch, reply->err == BEL_ECLOSED ? BEL_ECLOSED : BEL_EIO, reply->why);
+        fail_unanswered(batch, reply);
     } else if (reply->value->type == BEL_VALUE_ERROR) {
         refuse(batch, reply->value);
     } else if (batch->script == NULL) {
         deal(batch, reply->value, 1);
+    } else if (is_reply(reply->value) && reply->value->items[1].number == AGAIN) {
+        bool is_late = bel__node_boot_ms(batch->node) - batch->first_sent_ms > PATIENCE_MS;
+        if (is_late) fail(batch, BEL_EIO, "the server has too many timers to end");
+        if (!is_late) send_again(batch);
+    } else if (is_reply(reply->value) && reply->value->items[1].number == MOVED) {
+        move(batch, reply->value->items[2].number);
     } else if (is_reply(reply->value)) {
         learn(batch, reply->value);
         deal(batch, reply->value->items + 3, reply->value->count - 3);
     } else {
-        fail(batch, BEL_EIO, "the server replied with something else than a list");
+        fail(batch, BEL_EIO, "the server replied with something else");
     }
+}
+
+static uint16_t slot_of(const struct bel_batch *batch)
+{
+    if (batch->layout != NULL) return batch->layout->slot;
+    return batch->partition != NULL ? batch->partition->slot : batch->node->registry_slot;
+}
+
+/* Returns whether the answer to a script promises a change. The sweep, and the ring of a plan, are
+ * done again by any node if they are lost. */
+static bool is_change(const struct bel_script *script)
+{
+    static const bool is_other[BEL_SCRIPTS] = {
+        [BEL_SCRIPT_AGENDA] = true,
+        [BEL_SCRIPT_COUNT] = true,
+        [BEL_SCRIPT_EXPLAIN] = true,
+        [BEL_SCRIPT_GET] = true,
+        [BEL_SCRIPT_LIST] = true,
+        [BEL_SCRIPT_PEEK] = true,
+        [BEL_SCRIPT_RING] = true,
+        [BEL_SCRIPT_SWEEP] = true,
+        [BEL_SCRIPT_TOPIC] = true,
+        [BEL_SCRIPT_FASTSTREAM_COUNT] = true,
+        [BEL_SCRIPT_FASTSTREAM_GET] = true,
+        [BEL_SCRIPT_FASTSTREAM_LIST] = true,
+        [BEL_SCRIPT_FASTSTREAM_PEEK] = true,
+        [BEL_SCRIPT_FASTSTREAM_TOPIC] = true,
+    };
+    return script != NULL && !is_other[script - bel__scripts];
 }
 
 static void send_batch(struct bel_batch *batch)
@@ -295,13 +494,19 @@ static void send_batch(struct bel_batch *batch)
     struct bel_redis *node = batch->node;
     encode(batch);
     if (batch->err) {
-        fail(batch, batch->err, "the command is too large, or memory has run out");
+        fail(batch, batch->err,
+             batch->err == BEL_ECONFLICT ? layout_changed
+                                         : "the command is too large, or memory has run out");
         return;
     }
-    batch->call = (struct bel_redis_call){.done = replied};
+    batch->sent_ms = bel__node_boot_ms(node);
+    if (!batch->is_again) batch->first_sent_ms = batch->sent_ms;
+    batch->call = (struct bel_server_call){.done = replied};
+    batch->call.is_write = is_change(batch->script);
+    batch->call.slot = slot_of(batch);
     batch->call.command.data = bel__buffer_data(&batch->command);
     batch->call.command.bytes = batch->command.count;
-    int err = bel__redis_link_send(node->link, &batch->call, node->now.real);
+    int err = bel__servers_send(node->servers, &batch->call, node->now.real);
     if (err) fail(batch, err, "too many commands wait for the server");
 }
 
@@ -311,7 +516,8 @@ void bel__batches_send(struct bel_redis *node)
         struct bel_batch *batch = BEL_CONTAINER_OF(link, struct bel_batch, link);
         bel__link_remove(link);
         bel__list_append(&node->sent, link);
-        if (batch->topic != NULL && batch->topic->open == batch) batch->topic->open = NULL;
+        struct bel_redis_partition *partition = batch->partition;
+        if (partition != NULL && partition->open == batch) partition->open = NULL;
         send_batch(batch);
     }
 }

@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t bel__node_now(const struct bel_redis *node)
-{
-    return node->now.wall.ms + node->ahead_ms;
-}
-
 struct bel_redis_topic *bel__node_topic(struct bel_redis *node, struct bel_view name)
 {
     const uint64_t *found = bel__map_find(&node->topics, name.data, name.bytes);
@@ -27,8 +22,10 @@ struct bel_redis_topic *bel__node_topic(struct bel_redis *node, struct bel_view 
     char *copy = (char *)(topic + 1);
     memcpy(copy, name.data, name.bytes);
     topic->name = (struct bel_view){copy, name.bytes};
-    topic->next_ms = topic->ring_ms = BEL_REDIS_NEVER;
-    if (bel__map_put(&node->topics, copy, name.bytes, (uintptr_t)topic) != 0) {
+    topic->first_ms = BEL_REDIS_NEVER;
+    if (bel__topic_divide(node, topic, 1) != 0 ||
+        bel__map_put(&node->topics, copy, name.bytes, (uintptr_t)topic) != 0) {
+        free(topic->partitions[0]);
         free(topic);
         return NULL;
     }
@@ -41,15 +38,28 @@ void bel__node_forget_topics(struct bel_redis *node)
         const struct bel_map_entry *entry = bel__map_at(&node->topics, i);
         struct bel_redis_topic *topic = (struct bel_redis_topic *)(uintptr_t)entry->value;
         (void)bel__map_remove(&node->topics, entry->key, entry->key_bytes, NULL);
+        bel__layout_release(topic->layout);
+        for (size_t k = 0; k < BEL_REDIS_PARTITIONS_MAX; k++) {
+            free(topic->partitions[k]);
+        }
         free(topic);
     }
     bel__map_finish(&node->topics);
+    bel__timetable_finish(&node->timetable);
 }
 
-void bel__node_mark(struct bel_redis *node, struct bel_redis_topic *topic)
+void bel__node_mark(struct bel_redis *node, struct bel_redis_partition *partition)
 {
-    topic->marks++;
-    if (!bel__link_is_linked(&topic->dirty)) bel__list_append(&node->dirty, &topic->dirty);
+    partition->marks++;
+    if (bel__link_is_linked(&partition->dirty)) return;
+    bel__list_append(&node->dirty, &partition->dirty);
+}
+
+void bel__node_mark_all(struct bel_redis *node, struct bel_redis_topic *topic)
+{
+    for (uint32_t i = 0; i < topic->count; i++) {
+        bel__node_mark(node, topic->partitions[i]);
+    }
 }
 
 struct bel_view bel__node_registry(const struct bel_redis *node)
@@ -70,9 +80,9 @@ static void registered(struct bel_item *item, const struct bel_results *results)
     free(aside);
 }
 
-int bel__node_register(struct bel_redis *node, struct bel_redis_topic *topic)
+/* Sends a command with the registry and the name of a topic. Returns 0 or BEL_ENOMEM. */
+static int tell(struct bel_redis *node, struct bel_redis_topic *topic, const char *command)
 {
-    if (topic->is_registered) return 0;
     struct aside *aside = malloc(sizeof *aside);
     struct bel_batch *batch = aside == NULL ? NULL : bel__batch_plain(node);
     if (batch == NULL) {
@@ -80,22 +90,18 @@ int bel__node_register(struct bel_redis *node, struct bel_redis_topic *topic)
         return BEL_ENOMEM;
     }
     *aside = (struct aside){.item = {.answered = registered}, .topic = topic};
-    bel__batch_add(batch, &aside->item, 0);
-    bel__batch_word(batch, "SADD");
+    bel__batch_item(batch, &aside->item, 0);
+    bel__batch_word(batch, command);
     bel__batch_text(batch, bel__node_registry(node));
     bel__batch_text(batch, topic->name);
-    topic->is_registered = true;
     return 0;
 }
 
-int64_t bel__node_next(const struct bel_redis *node)
+int bel__node_register(struct bel_redis *node, struct bel_redis_topic *topic)
 {
-    int64_t first = BEL_REDIS_NEVER;
-    for (uint32_t i = 0; i < bel__map_count(&node->topics); i++) {
-        uint64_t value = bel__map_at(&node->topics, i)->value;
-        const struct bel_redis_topic *topic = (const struct bel_redis_topic *)(uintptr_t)value;
-        if (topic->next_ms == BEL_REDIS_NEVER) continue;
-        if (first == BEL_REDIS_NEVER || topic->next_ms < first) first = topic->next_ms;
-    }
-    return first;
+    if (topic->is_registered || node->options.is_quiet) return 0;
+    int err = tell(node, topic, "SADD");
+    if (err == 0 && bel__servers_is_sharded(node->servers)) err = tell(node, topic, "SPUBLISH");
+    topic->is_registered = err == 0;
+    return err;
 }

@@ -21,8 +21,11 @@
 #include "core/entropy.h"
 #include "core/list.h"
 #include "core/map.h"
-#include "redis/link/link.h"
-#include "redis/link/poller.h"
+#include "redis/layout.h"
+#include "redis/server_clock.h"
+#include "redis/servers/servers.h"
+#include "redis/servers/slot.h"
+#include "redis/timetable.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,55 +37,138 @@ struct bel_operation;
 
 enum {
     BEL_REDIS_NEVER = -1, /* of a time in ms */
+    BEL_REDIS_PARTITIONS_MAX = 64,
+};
+
+/* One of the partitions of a topic. All its keys have one hash tag. */
+struct bel_redis_partition {
+    struct bel_redis_topic *topic;
+    int64_t next_ms; /* when something happens next, in ms of the server: bel__partition_expect() */
+    struct bel_timetable_entry waking; /* `next_ms`, if it is looked at then */
+    int64_t ring_ms;                   /* when a plan rings next */
+    uint32_t rings_passed;             /* due plans that come first, and cannot be computed */
+    struct bel_batch *open;            /* the last batch of this turn; NULL: none */
+    struct bel_link dirty;             /* in node->dirty: parked claims may find something */
+    uint64_t marks;                    /* how often parked claims may have found something */
+    uint16_t slot;                     /* of its keys */
+    uint8_t index;
+    int64_t told_ms;   /* `next_ms` before it was polled */
+    bool is_polled;    /* its next script is a poll */
+    bool is_sweeping;  /* a script is under way that was sent because of the time */
+    bool has_unserved; /* parked claims were not asked for when the others were */
 };
 
 /* A topic that a request has named, or that the server has told of. */
 struct bel_redis_topic {
-    struct bel_view name;   /* after this struct */
-    int64_t next_ms;        /* when something happens next, in ms of the server */
-    int64_t ring_ms;        /* when a plan rings next */
-    struct bel_batch *open; /* the last batch of this turn; NULL: none */
-    struct bel_link dirty;  /* in node->dirty: parked claims may find something */
-    uint64_t served;        /* number of the last claim that got something here; 0: none */
-    uint64_t marks;         /* how often parked claims may have found something */
-    uint64_t blocked_in;    /* the turn in which a request waits for the topic */
-    uint32_t held;          /* operations that hold the topic */
-    uint32_t parked;        /* claims that wait for it */
-    bool is_registered;     /* this node has told the registry of it */
-    bool is_sweeping;       /* a script is under way that was sent because of the time */
+    struct bel_view name;                                             /* after this struct */
+    struct bel_redis_partition *partitions[BEL_REDIS_PARTITIONS_MAX]; /* NULL: none so far */
+    uint32_t count;          /* of partitions in use, as the node believes */
+    uint32_t turn;           /* the partition that the next claim asks first, modulo `count` */
+    uint64_t served;         /* number of the last claim that got something here; 0: none */
+    uint64_t blocked_in;     /* the turn in which a request waits for the topic */
+    uint32_t held;           /* operations that hold the topic */
+    uint64_t shared_in;      /* the turn in which operations began that share the hold; 0: none */
+    uint32_t parked;         /* claims that wait for it */
+    struct bel_link awaited; /* in node->awaited: there are any */
+    uint32_t polled;         /* the partition to poll next while claims wait */
+    bool is_registered;      /* the registry knows it */
+    bool is_missing;         /* the registry knew it, and knows it no longer */
+    bool is_checked;         /* its partitions have, or are about to get, equal settings */
+    bool is_healing;         /* settings are being copied */
+
+    struct bel_layout *layout; /* NULL: native. Set by layouts.c alone, as are the next four */
+    uint64_t asked_in_vain;    /* the turn in which the server did not tell the layout */
+    bool knows_layout;         /* and it was not said to have changed */
+    bool asks_layout;          /* a question is under way */
+    bool changes_layout;       /* this node changes it */
+    uint64_t poll_ms;          /* with a layout: how long to sleep when nothing is found */
+    uint64_t polled_in;        /* the turn in which this was set last */
+    uint32_t failed_polls;     /* since the last one that did not fail */
+    int64_t first_ms;          /* with a layout: the first due after now, or BEL_REDIS_NEVER */
+};
+
+/* The state of polling.c. */
+struct bel_polling {
+    struct bel_mono at;        /* when the next poll is */
+    uint64_t interval_ms;      /* 0: nothing was polled so far */
+    uint32_t topic, partition; /* the next one to poll */
+    uint32_t left;             /* polls of several partitions */
 };
 
 struct bel_redis {
     struct bel_backend backend; /* first */
-    struct bel_poller poller;
-    struct bel_redis_link *link;
+    struct bel_servers *servers;
     struct bel_entropy *entropy;
     struct bel_redis_options options;
     char registry[BEL_REDIS_NAMESPACE_BYTES_MAX + 16];
-    struct bel_greeter *greeter;
+    uint16_t registry_slot;
+    struct bel_news *news;
     struct bel_map topics;             /* by name */
+    struct bel_timetable timetable;    /* of partitions in use that are not being asked */
     struct bel_request *first, **last; /* submitted requests, by own.next */
     struct bel_list waiting;           /* operations that wait for a topic that another one holds */
     struct bel_list begun;             /* operations under way that are not parked */
     struct bel_list parked;            /* claims that wait, in the order in which they came */
+    struct bel_list awaited;           /* the topics that they wait for; polled last is last */
     struct bel_list batches;           /* of this turn, in order */
     struct bel_list sent;              /* batches that wait for a reply */
-    struct bel_list dirty;             /* topics */
+    struct bel_list dirty;             /* partitions */
+    /* A script was called for another number of partitions: bel__topic_learn(). */
+    void (*moved)(struct bel_redis *node, struct bel_redis_partition *partition, int64_t count);
     struct bel_now now;
-    int64_t ahead_ms; /* the clock of the server minus that of the node */
-    uint64_t served;  /* number of the last claim that got something */
-    uint64_t made;    /* ids made so far */
-    uint64_t turns;   /* taken so far */
+    struct bel_server_clock clock;
+    struct bel_mono opened;
+    struct bel_mono heard; /* when a server replied last */
+    size_t payloads_max;   /* items of a batch whose results have payloads */
+    struct bel_polling polling;
+    struct bel_mono retry; /* when operations that met a change of partitions begin again */
+    uint64_t served;       /* number of the last claim that got something */
+    uint64_t made;         /* ids made so far */
+    uint64_t turns;        /* taken so far */
+    bool waits_for_layout; /* the first request does, and so all others */
 };
+
+/* Returns whether scripts get the time from the node. */
+bool bel__node_gives_time(const struct bel_redis *node);
 
 /* Returns the time of the server, about, in ms; under a virtual clock exactly. */
 int64_t bel__node_now(const struct bel_redis *node);
 
+/* Returns the boot clock of the node, in ms. */
+int64_t bel__node_boot_ms(const struct bel_redis *node);
+
+/* Takes over the time of the server from a reply to a command that was sent at a time of the boot
+ * clock. A time that no clock has is ignored. */
+void bel__node_learn_time(struct bel_redis *node, int64_t server_ms, int64_t sent_ms);
+
+/* Returns whether the node knows the time of the server. */
+bool bel__node_knows_time(const struct bel_redis *node);
+
 /* Finds or makes a topic. Returns NULL if memory has run out. */
 struct bel_redis_topic *bel__node_topic(struct bel_redis *node, struct bel_view name);
 
-/* Notes that parked claims of a topic may find something. */
-void bel__node_mark(struct bel_redis *node, struct bel_redis_topic *topic);
+/* Returns the partition of a topic that has the timers with an id: those of a plan and its
+ * occurrences are in one. */
+struct bel_redis_partition *bel__topic_place(const struct bel_redis_topic *topic,
+                                             struct bel_view id);
+
+/* Sets how many partitions a topic has. Returns 0 or BEL_ENOMEM. */
+BEL_CHECKED int bel__topic_divide(struct bel_redis *node, struct bel_redis_topic *topic,
+                                  uint32_t count);
+
+/* Sets how many of the partitions that the node has made are in use. */
+void bel__topic_use(struct bel_redis *node, struct bel_redis_topic *topic, uint32_t count);
+
+/* Learns from a script that was called for a number of partitions that the topic does not have:
+ * partition 0 knows the number, another one only that it is another. */
+void bel__topic_learn(struct bel_redis *node, struct bel_redis_partition *partition, int64_t count);
+
+/* Copies the settings of partition 0 to the others, if this was not done yet. */
+void bel__topic_heal(struct bel_redis *node, struct bel_redis_topic *topic);
+
+/* Note that parked claims may find something in a partition, or in any of a topic. */
+void bel__node_mark(struct bel_redis *node, struct bel_redis_partition *partition);
+void bel__node_mark_all(struct bel_redis *node, struct bel_redis_topic *topic);
 
 /* Tells the registry of a topic that is about to exist. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__node_register(struct bel_redis *node, struct bel_redis_topic *topic);
@@ -90,11 +176,25 @@ BEL_CHECKED int bel__node_register(struct bel_redis *node, struct bel_redis_topi
 /* Returns the key of the set of all topics of the namespace. */
 struct bel_view bel__node_registry(const struct bel_redis *node);
 
-/* Sends scripts to topics in which something happens by now. */
+/* Sets when something happens next in a partition, in ms of the server, or BEL_REDIS_NEVER. */
+void bel__partition_expect(struct bel_redis *node, struct bel_redis_partition *partition,
+                           int64_t time_ms);
+
+/* A script is sent because of the time: until bel__partition_swept() no other one is. */
+void bel__partition_sweeping(struct bel_redis *node, struct bel_redis_partition *partition);
+void bel__partition_swept(struct bel_redis *node, struct bel_redis_partition *partition);
+
+/* Sends scripts to partitions in which something happens by now. */
 void bel__node_wake(struct bel_redis *node);
 
-/* Lets plans of a topic ring that are due. Holds the topic until they have. */
-void bel__rings_begin(struct bel_redis *node, struct bel_redis_topic *topic);
+/* Looks at some partitions, if it is time for that. Returns when the next time is. */
+struct bel_mono bel__node_poll(struct bel_redis *node);
+
+/* A poll of a partition was replied to. */
+void bel__node_polled(struct bel_redis *node, struct bel_redis_partition *partition);
+
+/* Lets plans of a partition ring that are due. Holds its topic until they have. */
+void bel__rings_begin(struct bel_redis *node, struct bel_redis_partition *partition);
 
 /* Returns when something happens next, in ms of the server; BEL_REDIS_NEVER: nothing will. */
 int64_t bel__node_next(const struct bel_redis *node);

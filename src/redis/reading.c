@@ -6,7 +6,10 @@
  */
 #include "redis/reading.h"
 
+#include "redis/cursor.h"
 #include "redis/record.h"
+
+#include "core/parse.h"
 
 #include <assert.h>
 #include <string.h>
@@ -27,14 +30,14 @@ static bool is_list_of(const struct bel_value *value, size_t count)
     return value->type == BEL_VALUE_LIST && value->count == count;
 }
 
-static int read_timer(struct bel_operation *operation, const struct bel_value *item,
-                      struct bel_timer *out)
+int bel__reading_timer(struct bel_operation *operation, const struct bel_value *item,
+                       struct bel_timer *out)
 {
     if (!is_list_of(item, TIMER_FIELDS)) return BEL_ECORRUPT;
     const struct bel_value *fields = item->items;
     if (fields[1].number < 0 || fields[1].number >= BEL_STATES) return BEL_ECORRUPT;
     struct bel_found_timer found = {
-        .topic = operation->topic->name,
+        .topic = operation->topic != NULL ? operation->topic->name : (struct bel_view){NULL, 0},
         .id = text_of(&fields[0]),
         .state = (enum bel_state)fields[1].number,
         .score = fields[2].number,
@@ -45,6 +48,25 @@ static int read_timer(struct bel_operation *operation, const struct bel_value *i
     return bel__record_timer(&found, bel__node_now(operation->node), &operation->arena, out);
 }
 
+int bel__reading_lease(const struct bel_value *item, uint64_t *out_ms)
+{
+    *out_ms = 0;
+    if (!is_list_of(item, TIMER_FIELDS)) return BEL_ECORRUPT;
+    struct bel_cursor cursor = bel__cursor_of(text_of(&item->items[5]));
+    if (cursor.left == 0) return 0;
+    (void)bel__take(&cursor, BEL_TOKEN_SECRET_BYTES);
+    *out_ms = bel__take_number(&cursor, 7);
+    return cursor.is_bad ? BEL_ECORRUPT : 0;
+}
+
+int bel__reading_rule(const struct bel_value *item, const struct bel_timer *timer,
+                      struct bel_rule *out)
+{
+    if (!is_list_of(item, TIMER_FIELDS)) return BEL_ECORRUPT;
+    *out = (struct bel_rule){.id = timer->id, .created = timer->created};
+    return bel__rule_read(bel__record_result(text_of(&item->items[4])), out);
+}
+
 int bel__reading_timers(struct bel_operation *operation, const struct bel_value *items,
                         size_t count)
 {
@@ -53,7 +75,7 @@ int bel__reading_timers(struct bel_operation *operation, const struct bel_value 
     if (timers == NULL) return BEL_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         if (items[i].type == BEL_VALUE_NIL) continue;
-        int err = read_timer(operation, &items[i], &timers[found]);
+        int err = bel__reading_timer(operation, &items[i], &timers[found]);
         if (err) return err;
         found++;
     }
@@ -62,18 +84,27 @@ int bel__reading_timers(struct bel_operation *operation, const struct bel_value 
     return 0;
 }
 
+/* Returns whether an id can be one of a timer: its token must have room for it. */
+static bool is_timer_id(struct bel_view id)
+{
+    struct bel_view plan, nominal;
+    int64_t time;
+    if (!bel__record_occurrence(id, &plan, &nominal)) return bel_id_is_valid(id);
+    return bel_id_is_valid(plan) && id.bytes <= BEL_ID_BYTES &&
+           bel__parse_i64(nominal.data, nominal.bytes, INT64_MIN, INT64_MAX, &time) == 0;
+}
+
 static int make_token(struct bel_operation *operation, const uint8_t *secret,
                       const struct bel_stored *stored, struct bel_delivery *out)
 {
     struct bel_token token = {.topic_bytes = out->topic.bytes, .id_bytes = out->id.bytes};
     char *text = bel__arena_take(&operation->arena, BEL_TOKEN_BYTES_MAX);
     if (text == NULL) return BEL_ENOMEM;
-    if (out->id.bytes > sizeof token.id) return BEL_ECORRUPT;
     memcpy(token.prefix, stored->prefix, sizeof token.prefix);
     memcpy(token.secret, secret, sizeof token.secret);
     memcpy(token.topic, out->topic.data, out->topic.bytes);
     memcpy(token.id, out->id.data, out->id.bytes);
-    out->token = (struct bel_view){text, bel__token_print(&token, text)};
+    out->token = (struct bel_view){text, bel__lease_token_print(&token, text)};
     return 0;
 }
 
@@ -100,7 +131,11 @@ int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic
     struct bel_stored stored = {0};
     if (!is_list_of(item, DELIVERY_FIELDS)) return BEL_ECORRUPT;
     const struct bel_value *fields = item->items;
-    int err = bel__record_read(text_of(&fields[1]), &operation->arena, &stored);
+    if (!is_timer_id(text_of(&fields[0])) ||
+        !bel__result_is_number(&fields[3], 0, BEL_REDIS_TIME_END_MS)) {
+        return BEL_ECORRUPT;
+    }
+    int err = bel__stored_read(text_of(&fields[1]), &operation->arena, &stored);
     if (err) return err;
     *out = (struct bel_delivery){.topic = topic, .id = text_of(&fields[0])};
     out->payload = stored.payload;

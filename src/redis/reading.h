@@ -7,11 +7,22 @@
  */
 
 #include "redis/operation.h"
+#include "redis/rule.h"
 
 /* Fills in the timers of the reply from results of the scripts get and list; a result of nil is
  * none. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
 BEL_CHECKED int bel__reading_timers(struct bel_operation *operation, const struct bel_value *items,
                                     size_t count);
+
+/* Fills in a timer from one such result. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
+BEL_CHECKED int bel__reading_timer(struct bel_operation *operation, const struct bel_value *item,
+                                   struct bel_timer *out);
+
+/* Of such a result, which bel__reading_timer() has read: set the length of the lease, 0 without
+ * one; and the rule of a plan. Return 0 or BEL_ECORRUPT. */
+BEL_CHECKED int bel__reading_lease(const struct bel_value *item, uint64_t *out_ms);
+BEL_CHECKED int bel__reading_rule(const struct bel_value *item, const struct bel_timer *timer,
+                                  struct bel_rule *out);
 
 /* Fills in one delivery from a result of the script claim. Its texts point into the result or the
  * operation's arena. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */

@@ -91,7 +91,7 @@ static int read_headers(struct bel_cursor *cursor, struct bel_arena *arena, stru
     return 0;
 }
 
-int bel__record_read(struct bel_view record, struct bel_arena *arena, struct bel_stored *out)
+int bel__stored_read(struct bel_view record, struct bel_arena *arena, struct bel_stored *out)
 {
     struct bel_cursor cursor = bel__cursor_of(record);
     struct bel_view prefix = bel__take(&cursor, sizeof out->prefix);
@@ -185,6 +185,9 @@ static int read_plan(struct bel_timer *out)
     out->has_next = rule.has_next;
     out->due.ms = rule.has_next ? rule.next.ms : 0;
     out->expires.ms = 0;
+    out->has_start = rule.has_start;
+    if (rule.has_start) out->start = rule.start;
+    out->is_catching_up = rule.is_catching_up;
     out->made = rule.made;
     out->skipped = rule.skipped;
     out->missed = rule.missed;
@@ -203,14 +206,14 @@ int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struc
 {
     struct bel_stored stored = {0};
     struct bel_view nominal;
-    int err = bel__record_read(found->record, arena, &stored);
+    int err = bel__stored_read(found->record, arena, &stored);
     if (err) return err;
     *out = (struct bel_timer){.topic = found->topic, .id = found->id, .state = found->state};
     out->payload = stored.payload;
     out->correlation = stored.correlation;
     out->retry = stored.retry;
     out->priority = stored.prefix[0];
-    if (found->state < BEL_BLOCKED) out->due.ms = stored.due;
+    if (found->state != BEL_BLOCKED) out->due.ms = stored.due;
     out->created.ms = stored.created;
     out->expires.ms = stored.expiry;
     out->expires_ms = stored.expires_ms;
@@ -220,6 +223,9 @@ int bel__record_timer(const struct bel_found_timer *found, int64_t now_ms, struc
     if (bel__record_occurrence(found->id, &out->plan_id, &nominal)) {
         err = bel__parse_i64(nominal.data, nominal.bytes, INT64_MIN, INT64_MAX, &out->nominal.ms);
         if (err) return BEL_ECORRUPT;
+        if (found->state == BEL_BLOCKED) {
+            out->spread_by_ms = (uint64_t)(stored.due - out->nominal.ms);
+        }
     }
     err = read_att(found->att, out);
     if (err == 0 && stored.is_plan) err = read_plan(out);

@@ -33,7 +33,7 @@ struct bel_stored {
 };
 
 /* Reads a record. Returns 0, BEL_ECORRUPT, or BEL_ENOMEM. */
-BEL_CHECKED int bel__record_read(struct bel_view record, struct bel_arena *arena,
+BEL_CHECKED int bel__stored_read(struct bel_view record, struct bel_arena *arena,
                                  struct bel_stored *out);
 
 /* What scripts reply about a timer. `att` and `tok` are empty if there is none. */

@@ -10,7 +10,8 @@
  */
 #include "redis/redis.h"
 
-#include "redis/greeter.h"
+#include "redis/layouts.h"
+#include "redis/news.h"
 #include "redis/operation.h"
 
 #include "core/units.h"
@@ -22,6 +23,11 @@
 
 enum {
     REQUESTS_PER_TURN = 10000,
+    CALL_MS = 5000, /* without such an option, as of a link */
+    REPLY_BYTES_MIN = 128 << 20,
+    RESULT_BYTES = 512 << 10, /* of a result besides payload and headers: outcomes, texts */
+    PAYLOADS_MIN = 4,
+    PAYLOADS_MAX = 100,
 };
 
 static struct bel_redis *node_of(struct bel_backend *backend)
@@ -88,15 +94,24 @@ static void answer_at_once(struct bel_request *request, int err, const char *why
     request->done(request, &request->own.reply);
 }
 
+/* Returns whether an operation begins although its topic is held: all that hold it began in this
+ * turn, and are of its kind. Parked claims would have to be served in between. */
+static bool may_share(const struct bel_operation *operation, const struct bel_redis_topic *topic)
+{
+    bool is_shared = topic->shared_in == operation->node->turns && topic->parked == 0;
+    return operation->shares_hold && is_shared;
+}
+
 /* Returns whether an earlier request holds or waits for a topic of the operation; then later ones
  * wait, too. */
 static bool must_wait(struct bel_operation *operation)
 {
     uint64_t turn = operation->node->turns;
-    bool waits = false;
+    bool waits = operation->begin_at.ns > operation->node->now.real.ns;
     for (size_t i = 0; i < operation->topics_count; i++) {
         const struct bel_redis_topic *topic = operation->topics[i];
-        if (topic->held > 0 || topic->blocked_in == turn) waits = true;
+        if (topic->held > 0 && !may_share(operation, topic)) waits = true;
+        if (topic->blocked_in == turn) waits = true;
     }
     for (size_t i = 0; waits && i < operation->topics_count; i++) {
         operation->topics[i]->blocked_in = turn;
@@ -111,9 +126,14 @@ static void serve_before(struct bel_operation *operation)
     bool is_schedule = operation->command.verb == BEL_VERB_SCHEDULE;
     for (size_t i = 0; i < operation->topics_count; i++) {
         struct bel_redis_topic *topic = operation->topics[i];
-        if (!bel__link_is_linked(&topic->dirty) || topic->parked == 0) continue;
-        if (is_schedule && bel__batch_is_open(topic, BEL_SCRIPT_SCHEDULE)) continue;
-        bel__claims_serve(operation->node, topic);
+        enum bel_script_name script =
+            topic->layout != NULL ? BEL_SCRIPT_FASTSTREAM_SCHEDULE : BEL_SCRIPT_SCHEDULE;
+        for (uint32_t k = 0; topic->parked > 0 && k < topic->count; k++) {
+            struct bel_redis_partition *partition = topic->partitions[k];
+            if (!bel__link_is_linked(&partition->dirty)) continue;
+            if (is_schedule && bel__batch_is_open(partition, script)) continue;
+            bel__parked_serve(operation->node, partition);
+        }
     }
 }
 
@@ -122,6 +142,9 @@ static void try_to_begin(struct bel_operation *operation)
 {
     struct bel_redis *node = operation->node;
     if (must_wait(operation)) {
+        if (operation->begin_at.ns > node->now.real.ns && operation->begin_at.ns < node->retry.ns) {
+            node->retry = operation->begin_at;
+        }
         if (!bel__link_is_linked(&operation->link)) {
             bel__list_append(&node->waiting, &operation->link);
         }
@@ -130,17 +153,31 @@ static void try_to_begin(struct bel_operation *operation)
     if (bel__link_is_linked(&operation->link)) bel__link_remove(&operation->link);
     bel__list_append(&node->begun, &operation->link);
     serve_before(operation);
-    bel__redis_verb(operation->command.verb)->begin(operation);
+    operation->functions->begin(operation);
+}
+
+/* Answers a verb that this backend does not know, with its name: "JOB LIST is not ...". */
+static void refuse_verb(struct bel_request *request, enum bel_redis_layout_name layout)
+{
+    const char *by =
+        layout == BEL_LAYOUT_NATIVE ? "a store on Redis" : "a topic of the layout faststream";
+    char why[BEL_WHY_BYTES];
+    int name = snprintf(why, sizeof why, "%s", bel_verb_name(request->command.verb));
+    for (int i = 0; i < name; i++) {
+        if (why[i] == '_') why[i] = ' ';
+        if (why[i] >= 'a' && why[i] <= 'z') why[i] = (char)(why[i] & ~0x20);
+    }
+    (void)snprintf(why + name, sizeof why - (size_t)name, " is not supported by %s", by);
+    answer_at_once(request, BEL_EUNSUPPORTED, why);
 }
 
 static void process(struct bel_redis *node, struct bel_request *request)
 {
-    const struct bel_redis_verb *verb = bel__redis_verb(request->command.verb);
+    enum bel_redis_layout_name layout =
+        bel__layouts_concern(node, &request->command) ? BEL_LAYOUT_FASTSTREAM : BEL_LAYOUT_NATIVE;
+    const struct bel_redis_verb *verb = bel__redis_verb_of(layout, &request->command);
     if (verb == NULL) {
-        bool is_invalid = request->command.verb == BEL_VERB_EXPLAIN &&
-                          !bel_topic_is_valid(request->command.target.topic);
-        answer_at_once(request, is_invalid ? BEL_EINVAL : BEL_EUNSUPPORTED,
-                       is_invalid ? "invalid topic" : "not supported by a store on Redis");
+        refuse_verb(request, layout);
         return;
     }
     struct bel_operation *operation = bel__operation_create(node, request);
@@ -148,6 +185,7 @@ static void process(struct bel_redis *node, struct bel_request *request)
         answer_at_once(request, BEL_ENOMEM, "memory has run out");
         return;
     }
+    operation->functions = verb;
     if (verb->prepare(operation) != 0) {
         bel__operation_answer(operation);
         return;
@@ -155,15 +193,79 @@ static void process(struct bel_redis *node, struct bel_request *request)
     try_to_begin(operation);
 }
 
-static void begin_requests(struct bel_redis *node)
+/* Returns when a call that begins at a time ends at the latest. */
+static struct bel_mono call_end(const struct bel_redis *node, struct bel_mono start)
+{
+    uint32_t call_ms = node->options.servers.call_ms;
+    if (call_ms == 0) call_ms = CALL_MS;
+    return (struct bel_mono){start.ns + (uint64_t)call_ms * NS_PER_MS};
+}
+
+/* Requests wait for the first contact with the server, because some of them compute with its time;
+ * but not longer than a call may take. */
+static struct bel_mono first_contact_end(const struct bel_redis *node)
+{
+    return call_end(node, node->opened);
+}
+
+static bool may_begin(const struct bel_redis *node)
+{
+    return bel__node_knows_time(node) || node->now.real.ns >= first_contact_end(node).ns;
+}
+
+/* Returns when an operation that waits for others is given up: when no server has replied for as
+ * long as a call may take. Otherwise each would wait for the ends of all calls before it. */
+static struct bel_mono wait_end(const struct bel_operation *operation)
+{
+    const struct bel_redis *node = operation->node;
+    bool is_heard = node->heard.ns > operation->asked.ns;
+    return call_end(node, is_heard ? node->heard : operation->asked);
+}
+
+static void begin_waiting(struct bel_redis *node)
 {
     struct bel_link *link = bel__list_first(&node->waiting), *next;
+    node->retry.ns = BEL_NEVER;
     for (; link != NULL; link = next) {
+        struct bel_operation *operation = BEL_CONTAINER_OF(link, struct bel_operation, link);
         next = bel__list_next(&node->waiting, link);
-        try_to_begin(BEL_CONTAINER_OF(link, struct bel_operation, link));
+        if (node->now.real.ns > wait_end(operation).ns) {
+            bel__operation_fail(operation, BEL_EIO, "no reply in time to the requests before");
+        } else {
+            try_to_begin(operation);
+        }
     }
+}
+
+/* Asks for the layouts that the next requests will need, all at once. */
+static void ask_layouts(struct bel_redis *node)
+{
+    const struct bel_request *request = node->first;
+    for (unsigned i = 0; i < REQUESTS_PER_TURN && request != NULL; i++) {
+        const char *why;
+        (void)bel__layouts_know(node, &request->command, &why);
+        request = request->own.next;
+    }
+}
+
+static void begin_requests(struct bel_redis *node)
+{
+    if (!may_begin(node)) return;
+    begin_waiting(node);
+    node->waits_for_layout = false;
     for (unsigned i = 0; i < REQUESTS_PER_TURN && node->first != NULL; i++) {
-        process(node, take_request(node));
+        const char *why;
+        if (!bel__layouts_know(node, &node->first->command, &why)) {
+            node->waits_for_layout = true;
+            ask_layouts(node);
+            return;
+        }
+        struct bel_request *request = take_request(node);
+        if (why == NULL) {
+            process(node, request);
+        } else {
+            answer_at_once(request, BEL_EIO, why);
+        }
     }
 }
 
@@ -175,8 +277,28 @@ static struct bel_boot boot_time(const struct bel_redis *node, int64_t time_ms)
     int64_t left_ms = time_ms - bel__node_now(node);
     if (time_ms == BEL_REDIS_NEVER) return (struct bel_boot){BEL_NEVER};
     if (left_ms <= 0) return node->now.boot;
-    uint64_t left_ns = (uint64_t)left_ms * NS_PER_MS - node->now.wall_rest_ns;
+    uint64_t rest_ns = node->now.boot.ns % NS_PER_MS;
+    if (bel__node_gives_time(node)) rest_ns = node->now.wall_rest_ns;
+    if ((uint64_t)left_ms > (BEL_NEVER - 1 - node->now.boot.ns) / NS_PER_MS) {
+        return (struct bel_boot){BEL_NEVER - 1};
+    }
+    uint64_t left_ns = (uint64_t)left_ms * NS_PER_MS - rest_ns;
     return (struct bel_boot){node->now.boot.ns + left_ns};
+}
+
+/* Returns when the wait of a request for others, or for the first contact, ends. */
+static struct bel_mono next_of_waiting(const struct bel_redis *node)
+{
+    struct bel_mono next = {BEL_NEVER};
+    struct bel_link *first = bel__list_first(&node->waiting); /* has waited longest */
+    if (first != NULL) {
+        next.ns = wait_end(BEL_CONTAINER_OF(first, struct bel_operation, link)).ns + 1;
+    }
+    if (node->first != NULL && !may_begin(node)) {
+        uint64_t end_ns = first_contact_end(node).ns;
+        if (end_ns < next.ns) next.ns = end_ns;
+    }
+    return next;
 }
 
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
@@ -184,39 +306,46 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     struct bel_redis *node = node_of(backend);
     node->now = now;
     node->turns++;
-    bel__poller_receive(&node->poller, now.real);
+    bel__servers_receive(node->servers, now.real);
+    struct bel_mono polls = bel__node_poll(node);
     bel__node_wake(node);
-    bel__claims_serve_marked(node);
+    bel__parked_serve_marked(node);
     begin_requests(node);
-    bel__claims_serve_marked(node);
+    bel__parked_serve_marked(node);
     bel__claims_end_waits(node);
     bel__batches_send(node);
-    struct bel_mono flushed = bel__poller_flush(&node->poller, now.real);
+    struct bel_mono flushed = bel__servers_flush(node->servers, now.real);
     struct bel_next next = {.due = boot_time(node, bel__node_next(node)),
                             .wait = bel__claims_next(node)};
     if (flushed.ns < next.wait.ns) next.wait = flushed;
-    if (node->first != NULL) next.due = now.boot;
+    if (node->retry.ns < next.wait.ns) next.wait = node->retry;
+    if (polls.ns < next.wait.ns) next.wait = polls;
+    bool may_go_on = may_begin(node) && !node->waits_for_layout;
+    if (node->first != NULL && may_go_on) next.due = now.boot;
+    struct bel_mono other = next_of_waiting(node), told = bel__news_turn(node->news, now.real);
+    if (other.ns < next.wait.ns) next.wait = other;
+    if (told.ns < next.wait.ns) next.wait = told;
     return next;
 }
 
 static int descriptor(const struct bel_backend *backend)
 {
-    return ((const struct bel_redis *)backend)->poller.descriptor;
+    return bel__servers_descriptor(((const struct bel_redis *)backend)->servers);
 }
 
 /* --- Opening and closing --- */
 
-static void changed(struct bel_redis_link *link, void *owner)
+/* A reply that is longer than its limit breaks the connection, with all calls that are under way.
+ * So the limit has room for a few of the longest results, and no batch has more of them. */
+static void set_limits(struct bel_redis *node)
 {
-    struct bel_redis *node = owner;
-    if (bel__redis_link_state(link) == BEL_REDIS_LINK_READY) bel__greeter_send(node->greeter);
-}
-
-static void pushed(struct bel_redis_link *link, void *owner, const struct bel_value *message)
-{
-    struct bel_redis *node = owner;
-    (void)link;
-    bel__greeter_hear(node->greeter, message);
+    size_t result_bytes = BEL_REDIS_LOAD_BYTES_MAX + node->options.payload_bytes_max +
+                          BEL_HEADERS_BYTES_MAX + RESULT_BYTES;
+    size_t *bytes = &node->options.servers.reply_bytes_max;
+    if (*bytes == 0) *bytes = REPLY_BYTES_MIN;
+    if (*bytes < PAYLOADS_MIN * result_bytes) *bytes = PAYLOADS_MIN * result_bytes;
+    node->payloads_max = *bytes / result_bytes;
+    if (node->payloads_max > PAYLOADS_MAX) node->payloads_max = PAYLOADS_MAX;
 }
 
 static void init(struct bel_redis *node, const struct bel_redis_options *options,
@@ -228,33 +357,60 @@ static void init(struct bel_redis *node, const struct bel_redis_options *options
     if (node->options.payload_bytes_max == 0) {
         node->options.payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT;
     }
+    set_limits(node);
     node->now = now;
+    node->opened = now.real;
     node->last = &node->first;
+    node->retry.ns = BEL_NEVER;
+    node->moved = bel__topic_learn;
     bel__list_init(&node->waiting);
     bel__list_init(&node->begun);
     bel__list_init(&node->parked);
+    bel__list_init(&node->awaited);
     bel__list_init(&node->batches);
     bel__list_init(&node->sent);
     bel__list_init(&node->dirty);
     (void)snprintf(node->registry, sizeof node->registry, "{%s}:topics", options->name_space);
+    node->registry_slot = bel__slot_of(bel__node_registry(node));
 }
 
-static int open_link(struct bel_redis *node)
+static int open_servers(struct bel_redis *node)
 {
-    struct bel_redis_link_options options = node->options.link;
-    options.poller = &node->poller;
-    options.entropy = node->entropy;
-    options.owner = node;
-    options.changed = changed;
-    options.pushed = pushed;
-    int err = bel__redis_link_open(&options, &node->link);
-    if (err == 0) bel__redis_link_connect(node->link);
+    struct bel_servers_owner owner;
+    node->news = bel__news_create(node);
+    if (node->news == NULL) return BEL_ENOMEM;
+    bel__news_fill(node->news, &owner);
+    int err = bel__servers_open(&node->options.servers, &owner, &node->servers);
+    if (err == 0 && !bel__node_gives_time(node)) {
+        err = bel__servers_listen(node->servers, bel__node_registry(node));
+    }
+    if (err) {
+        bel__servers_close(node->servers);
+        bel__news_destroy(node->news);
+    }
     return err;
 }
 
 static bool is_name_space(const char *name)
 {
     return name[0] != 0 && strpbrk(name, "{}*?[]\\") == NULL;
+}
+
+int bel__redis_parse(const char *text, size_t bytes, struct bel_redis_options *out,
+                     struct bel_why *why)
+{
+    struct bel_servers_options servers;
+    int err = bel__servers_parse(text, bytes, &servers, why);
+    if (err) return err;
+    *out = (struct bel_redis_options){.servers = servers};
+    (void)snprintf(out->name_space, sizeof out->name_space, "%s",
+                   servers.name_space != NULL ? servers.name_space : "belfry");
+    return 0;
+}
+
+void bel__redis_forget(struct bel_redis_options *options)
+{
+    bel__servers_forget(&options->servers);
 }
 
 int bel__redis_open(const struct bel_redis_options *options, struct bel_now now,
@@ -268,17 +424,11 @@ int bel__redis_open(const struct bel_redis_options *options, struct bel_now now,
     int err = bel__entropy_fill(node->entropy, &secret, sizeof secret);
     if (err) goto free_node;
     bel__map_init(&node->topics, secret);
-    err = bel__poller_open(&node->poller);
+    err = open_servers(node);
     if (err) goto free_node;
-    node->greeter = bel__greeter_create(node);
-    err = node->greeter == NULL ? BEL_ENOMEM : open_link(node);
-    if (err) goto close_poller;
     *out = node;
     return 0;
 
-close_poller:
-    bel__greeter_destroy(node->greeter);
-    bel__poller_close(&node->poller);
 free_node:
     free(node);
     return err;
@@ -295,7 +445,7 @@ static void answer_all(struct bel_list *list)
 void bel__redis_close(struct bel_redis *redis)
 {
     if (redis == NULL) return;
-    bel__redis_link_close(redis->link);
+    bel__servers_close(redis->servers);
     assert(bel__list_is_empty(&redis->sent));
     while (!bel__list_is_empty(&redis->batches)) {
         bel__batches_drop_first(redis);
@@ -306,8 +456,7 @@ void bel__redis_close(struct bel_redis *redis)
     for (struct bel_request *request; (request = take_request(redis)) != NULL;) {
         answer_at_once(request, BEL_ECLOSED, "the backend is closed");
     }
-    bel__greeter_destroy(redis->greeter);
-    bel__poller_close(&redis->poller);
+    bel__news_destroy(redis->news);
     bel__node_forget_topics(redis);
     free(redis);
 }
@@ -317,6 +466,21 @@ struct bel_backend *bel__redis_backend(struct bel_redis *redis)
     return &redis->backend;
 }
 
+int bel__redis_send(struct bel_redis *redis, struct bel_server_call *call, struct bel_mono now)
+{
+    return bel__servers_send(redis->servers, call, now);
+}
+
+bool bel__redis_does(enum bel_verb verb)
+{
+    return bel__redis_verb(BEL_LAYOUT_NATIVE, verb) != NULL;
+}
+
+const struct bel_servers *bel__redis_servers(const struct bel_redis *redis)
+{
+    return redis->servers;
+}
+
 bool bel__redis_is_idle(const struct bel_redis *redis)
 {
     int64_t next = bel__node_next(redis);
@@ -324,6 +488,5 @@ bool bel__redis_is_idle(const struct bel_redis *redis)
     return redis->first == NULL && bel__list_is_empty(&redis->waiting) &&
            bel__list_is_empty(&redis->begun) && bel__list_is_empty(&redis->batches) &&
            bel__list_is_empty(&redis->sent) && bel__list_is_empty(&redis->dirty) &&
-           bel__redis_link_state(redis->link) == BEL_REDIS_LINK_READY &&
-           bel__redis_link_calls(redis->link) == 0;
+           bel__servers_is_idle(redis->servers);
 }

@@ -21,15 +21,15 @@
 #include <string.h>
 
 enum {
-    PLANS_MAX = 10,   /* in one call, as scripts/sweep.lua has it */
-    TIMES_MAX = 100,  /* of one plan in one call */
-    PLAN_FIELDS = 4,  /* id, record, att, misfire_after */
-    AGAIN_MS = 60000, /* after an error of a rule */
+    PLANS_MAX = 10,  /* in one call, as scripts/sweep.lua has it */
+    TIMES_MAX = 100, /* of one plan in one call */
+    PLAN_FIELDS = 4, /* id, record, att, misfire_after */
+    AGAIN_MS = 1000, /* after an error of a rule; other timers of the partition wait as long */
 };
 
 struct ringing {
     struct bel_redis *node;
-    struct bel_redis_topic *topic;
+    struct bel_redis_partition *partition;
     struct bel_item item;
     struct ring {
         struct bel_item item;
@@ -116,14 +116,15 @@ static void decide(const struct bel_rule *rule, const struct bel_plan *plan, str
 
 static void end(struct ringing *ringing)
 {
-    struct bel_redis_topic *topic = ringing->topic;
-    assert(topic->held > 0);
-    topic->held--;
-    topic->is_sweeping = false;
+    struct bel_redis_partition *partition = ringing->partition;
+    assert(partition->topic->held > 0);
+    partition->topic->held--;
+    bel__partition_swept(ringing->node, partition);
     if (ringing->has_failed) {
-        topic->next_ms = topic->ring_ms = bel__node_now(ringing->node) + AGAIN_MS;
+        partition->ring_ms = bel__node_now(ringing->node) + AGAIN_MS;
+        bel__partition_expect(ringing->node, partition, partition->ring_ms);
     }
-    bel__node_mark(ringing->node, topic);
+    bel__node_mark(ringing->node, partition);
     free(ringing);
 }
 
@@ -131,7 +132,7 @@ static void rang(struct bel_item *item, const struct bel_results *results)
 {
     struct ring *ring = BEL_CONTAINER_OF(item, struct ring, item);
     struct ringing *ringing = ring->ringing;
-    if (results->err) ringing->has_failed = true;
+    if (results->err && !results->is_moved) ringing->has_failed = true;
     assert(ringing->left > 0);
     if (--ringing->left == 0) end(ringing);
 }
@@ -151,11 +152,11 @@ static int send_ring(struct ring *ring, const struct bel_rule *rule, const uint8
                      const struct decision *decision)
 {
     struct ringing *ringing = ring->ringing;
-    struct bel_batch *batch = bel__batch_join(ringing->node, ringing->topic, BEL_SCRIPT_RING);
+    struct bel_batch *batch = bel__batch_join(ringing->node, ringing->partition, BEL_SCRIPT_RING);
     if (batch == NULL) return BEL_ENOMEM;
     ring->item.answered = rang;
     ringing->left++;
-    bel__batch_add(batch, &ring->item, 1);
+    bel__batch_item(batch, &ring->item, 1);
     bel__batch_text(batch, rule->id);
     bel__batch_text(batch, (struct bel_view){prefix, 8});
     bel__batch_number(batch, rule->next.ms);
@@ -179,7 +180,9 @@ static int ring_plan(struct ring *ring, const struct bel_value *fields, struct b
     struct bel_rule rule = {.id = fields[0].text};
     struct bel_text_error why;
     struct bel_plan *plan = NULL;
-    int err = bel__record_read(fields[1].text, arena, &stored);
+    if (!bel_id_is_valid(rule.id)) return BEL_ECORRUPT;
+    if (!bel__result_is_number(&fields[3], 0, BEL_REDIS_TIME_END_MS)) return BEL_ECORRUPT;
+    int err = bel__stored_read(fields[1].text, arena, &stored);
     if (err == 0) err = bel__rule_read(bel__record_result(fields[2].text), &rule);
     rule.created.ms = stored.created;
     if (err == 0) err = bel__rule_plan(&rule, node->options.zones, &plan, &why);
@@ -190,36 +193,46 @@ static int ring_plan(struct ring *ring, const struct bel_value *fields, struct b
     return send_ring(ring, &rule, stored.prefix, &decision);
 }
 
+/* Plans that cannot be computed, e.g. because this machine does not know their zone, stay due for
+ * nodes that can. The next sweep begins after them, so that they do not hide the others. */
+static void pass_over(struct bel_redis_partition *partition, size_t failed)
+{
+    partition->rings_passed = failed == PLANS_MAX ? partition->rings_passed + PLANS_MAX : 0;
+}
+
 static void swept(struct bel_item *item, const struct bel_results *results)
 {
     struct ringing *ringing = BEL_CONTAINER_OF(item, struct ringing, item);
     struct bel_arena arena = {0};
-    if (results->err) ringing->has_failed = true;
+    size_t failed = 0;
+    if (results->err && !results->is_moved) ringing->has_failed = true;
     for (size_t i = 0; results->err == 0 && i < results->count && i < PLANS_MAX; i++) {
         const struct bel_value *plan = &results->items[i];
         struct ring *ring = &ringing->rings[i];
         ring->ringing = ringing;
         bool is_plan = plan->type == BEL_VALUE_LIST && plan->count == PLAN_FIELDS;
-        if (!is_plan || ring_plan(ring, plan->items, &arena) != 0) ringing->has_failed = true;
+        if (!is_plan || ring_plan(ring, plan->items, &arena) != 0) failed++;
     }
     bel__arena_finish(&arena);
+    if (failed > 0) ringing->has_failed = true;
+    pass_over(ringing->partition, failed);
     if (ringing->left == 0) end(ringing);
 }
 
-void bel__rings_begin(struct bel_redis *node, struct bel_redis_topic *topic)
+void bel__rings_begin(struct bel_redis *node, struct bel_redis_partition *partition)
 {
     struct ringing *ringing = calloc(1, sizeof *ringing);
     struct bel_batch *batch =
-        ringing == NULL ? NULL : bel__batch_alone(node, topic, BEL_SCRIPT_SWEEP);
+        ringing == NULL ? NULL : bel__batch_alone(node, partition, BEL_SCRIPT_SWEEP);
     if (batch == NULL) {
         free(ringing);
         return;
     }
     ringing->node = node;
-    ringing->topic = topic;
+    ringing->partition = partition;
     ringing->item.answered = swept;
-    bel__batch_add(batch, &ringing->item, 0);
-    topic->held++;
-    topic->is_sweeping = true;
-    topic->next_ms = BEL_REDIS_NEVER; /* until the reply */
+    bel__batch_item(batch, &ringing->item, 0);
+    bel__batch_number(batch, partition->rings_passed);
+    partition->topic->held++;
+    bel__partition_sweeping(node, partition);
 }

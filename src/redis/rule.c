@@ -11,12 +11,14 @@
  */
 #include "redis/rule.h"
 
+#include "plan/plan.h"
+#include "plan/zone_meant.h"
 #include "redis/cursor.h"
+#include "redis/node.h"
 
 #include "belfry/duration.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -35,9 +37,15 @@ static int find_zone(struct bel_zones *zones, struct bel_view name, const struct
     if (name.bytes == 0) return 0;
     int err = zones == NULL ? BEL_EINVAL : bel_zones_find(zones, name.data, name.bytes, out);
     if (err == 0 || err == BEL_ENOMEM) return err;
-    (void)snprintf(why->expected, sizeof why->expected,
-                   "the name of a time zone, e.g. Europe/Berlin");
+    bel__zone_refuse(zones, name, why);
     return BEL_EINVAL;
+}
+
+int bel__rule_zone(const struct bel_rule *rule, struct bel_zones *zones,
+                   const struct bel_zone **out)
+{
+    struct bel_text_error why;
+    return find_zone(zones, rule->said.zone, out, &why);
 }
 
 int bel__rule_plan(const struct bel_rule *rule, struct bel_zones *zones, struct bel_plan **out,
@@ -62,7 +70,7 @@ int bel__rule_plan(const struct bel_rule *rule, struct bel_zones *zones, struct 
     if (err) return err;
     if (bel_plan_kind(plan) != said->kind) {
         bel_plan_destroy(plan);
-        (void)snprintf(why->expected, sizeof why->expected, "a rule of the requested kind");
+        bel__plan_refuse_kind(said->kind, why);
         return BEL_EINVAL;
     }
     *out = plan;
@@ -144,6 +152,22 @@ void bel__rule_write(const struct bel_rule *rule, uint8_t *out)
     (void)bel__put_view(at, said->rule);
 }
 
+static bool is_time(struct bel_wall time)
+{
+    return time.ms >= -BEL_REDIS_TIME_END_MS && time.ms <= BEL_REDIS_TIME_END_MS;
+}
+
+/* Returns whether the bytes are those of a rule: others can write to the server, too. */
+static bool is_sound(const struct bel_rule *rule)
+{
+    const struct bel_recurrence *said = &rule->said;
+    return said->mode <= BEL_PLAN_DELAY && said->overlap <= BEL_OVERLAP_ALLOW &&
+           said->kind <= BEL_PLAN_RRULE && said->gap <= BEL_GAP_SKIP &&
+           said->fold <= BEL_FOLD_BOTH && said->misfire <= BEL_MISFIRE_ALL &&
+           said->spread_ms <= (uint64_t)BEL_REDIS_TIME_END_MS && said->rule.bytes > 0 &&
+           is_time(rule->next) && is_time(rule->start) && is_time(said->until);
+}
+
 int bel__rule_read(struct bel_view bytes, struct bel_rule *out)
 {
     struct bel_cursor cursor = bel__cursor_of(bytes);
@@ -171,5 +195,5 @@ int bel__rule_read(struct bel_view bytes, struct bel_rule *out)
     size_t zone_bytes = (size_t)bel__take_number(&cursor, 1);
     said->zone = bel__take(&cursor, zone_bytes);
     said->rule = bel__take(&cursor, cursor.left);
-    return cursor.is_bad || said->rule.bytes == 0 ? BEL_ECORRUPT : 0;
+    return cursor.is_bad || !is_sound(out) ? BEL_ECORRUPT : 0;
 }

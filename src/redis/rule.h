@@ -28,6 +28,10 @@ struct bel_rule {
 BEL_CHECKED int bel__rule_begin(struct bel_rule *rule, const struct bel_schedule_spec *spec,
                                 struct bel_zones *zones, struct bel_text_error *why);
 
+/* Finds the zone of a rule. Returns 0, BEL_EINVAL or BEL_ENOMEM. */
+BEL_CHECKED int bel__rule_zone(const struct bel_rule *rule, struct bel_zones *zones,
+                               const struct bel_zone **out);
+
 /* Creates the plan of a rule, without its count. The caller destroys it. */
 BEL_CHECKED int bel__rule_plan(const struct bel_rule *rule, struct bel_zones *zones,
                                struct bel_plan **out, struct bel_text_error *why);

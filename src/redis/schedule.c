@@ -31,6 +31,10 @@ static int refuse_unsupported(struct bel_operation *operation, const char *what)
 
 static int check_names(struct bel_operation *operation, const struct bel_schedule_spec *spec)
 {
+    if (spec->has_empty_id) {
+        return bel__operation_refuse(operation, BEL_EINVAL,
+                                     "ID is empty: leave it out, or give it a value");
+    }
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
         return bel__operation_refuse(operation, BEL_EINVAL, "group too long: at most %d bytes",
                                      BEL_GROUP_BYTES_MAX);
@@ -67,7 +71,8 @@ static int check_header(struct bel_operation *operation, const struct bel_header
     return 0;
 }
 
-static int check_headers(struct bel_operation *operation, const struct bel_schedule_spec *spec)
+int bel__schedule_check_headers(struct bel_operation *operation,
+                                const struct bel_schedule_spec *spec)
 {
     size_t left = BEL_HEADERS_BYTES_MAX;
     if (spec->headers_count > BEL_HEADERS_MAX) {
@@ -162,6 +167,9 @@ static int begin_rule(struct bel_operation *operation)
     const struct bel_schedule_spec *spec = &operation->command.schedule;
     struct bel_text_error why = {.position = SIZE_MAX}; /* it stays so if the zone is wrong */
     if (spec->plan.rule.bytes == 0) return 0;
+    if (!bel__node_knows_time(operation->node)) {
+        return bel__operation_refuse(operation, BEL_EIO, "the time of the server is not known yet");
+    }
     struct bel_rule *rule = bel__arena_take(&operation->arena, sizeof *rule);
     if (rule == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
     *rule = (struct bel_rule){.said = spec->plan, .id = spec->id};
@@ -177,7 +185,10 @@ static int begin_rule(struct bel_operation *operation)
                                      why.position + 1, why.expected);
     }
     if (err == 0) return 0;
-    return bel__operation_refuse(operation, err, "plan: expected %s", why.expected);
+    if (err != BEL_EINVAL) return bel__operation_refuse(operation, err, "memory has run out");
+    struct bel_view zone = spec->plan.zone;
+    return bel__operation_refuse(operation, err, "unknown time zone '%.*s'; %s", (int)zone.bytes,
+                                 (const char *)zone.data, why.expected);
 }
 
 static bool has_at_sign(struct bel_view id)
@@ -192,8 +203,8 @@ static int refuse_id(struct bel_operation *operation)
                                  BEL_ID_BYTES_MAX);
 }
 
-/* Makes an id that is unique and sorts by its due: the due, a counter of the node, chance. */
-static int make_id(struct bel_operation *operation, struct bel_view *out)
+/* An id that is unique and sorts by its due: the due, a counter of the node, chance. */
+int bel__schedule_make_id(struct bel_operation *operation, struct bel_view *out)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
     struct bel_redis *node = operation->node;
@@ -221,12 +232,12 @@ static int prepare(struct bel_operation *operation)
     struct bel_schedule_spec *spec = &operation->command.schedule;
     int err = bel__operation_name(operation, spec->topic);
     if (err == 0) err = check_names(operation, spec);
-    if (err == 0) err = check_headers(operation, spec);
+    if (err == 0) err = bel__schedule_check_headers(operation, spec);
     if (err == 0) err = check_retry(operation, spec->retry);
     if (err == 0) err = check_times(operation, spec);
     if (err == 0) err = check_rest(operation, spec);
     if (err) return err;
-    if (spec->id.bytes == 0) err = make_id(operation, &spec->id);
+    if (spec->id.bytes == 0) err = bel__schedule_make_id(operation, &spec->id);
     if (err) return err;
     if (bel_id_is_valid(spec->id)) return begin_rule(operation);
     return has_at_sign(spec->id) ? 0 : refuse_id(operation);
@@ -240,9 +251,12 @@ static void scheduled(struct bel_item *item, const struct bel_results *results)
         bel__operation_fail(operation, BEL_ECONFLICT, "a timer with this id already exists");
     } else if (bel_value_is(&results->items[0], "full")) {
         bel__operation_fail(operation, BEL_EFULL, "the topic has reached its depth");
-    } else {
+    } else if (bel_value_is(&results->items[0], "new") ||
+               bel_value_is(&results->items[0], "kept")) {
         operation->reply.id = operation->command.schedule.id;
         bel__operation_answer(operation);
+    } else {
+        bel__operation_fail(operation, BEL_EIO, "the server replied with something else");
     }
 }
 
@@ -287,10 +301,12 @@ static void add_rule(struct bel_batch *batch, const struct bel_rule *rule)
 {
     if (rule == NULL) {
         bel__batch_word(batch, "");
+        bel__batch_word(batch, "");
         return;
     }
     uint8_t *bytes = bel__batch_space(batch, bel__rule_bytes(rule));
     if (bytes != NULL) bel__rule_write(rule, bytes);
+    bel__batch_number(batch, rule->created.ms);
 }
 
 static bool rings_now(const struct bel_operation *operation)
@@ -305,14 +321,15 @@ static void begin(struct bel_operation *operation)
     const struct bel_schedule_spec *spec = &operation->command.schedule;
     bool is_asked = has_at_sign(spec->id);
     int err = is_asked ? 0 : bel__node_register(operation->node, operation->topic);
-    struct bel_batch *batch = bel__batch_join(operation->node, operation->topic,
-                                              is_asked ? BEL_SCRIPT_GET : BEL_SCRIPT_SCHEDULE);
+    struct bel_batch *batch =
+        bel__batch_join(operation->node, bel__operation_place(operation, spec->id),
+                        is_asked ? BEL_SCRIPT_GET : BEL_SCRIPT_SCHEDULE);
     if (err || batch == NULL) {
         bel__operation_fail(operation, BEL_ENOMEM, NULL);
         return;
     }
     operation->item.answered = is_asked ? looked_up : scheduled;
-    bel__batch_add(batch, &operation->item, 1);
+    bel__batch_item(batch, &operation->item, 1);
     bel__batch_text(batch, spec->id);
     if (is_asked) return;
     bel__batch_number(batch, spec->conflict);
@@ -325,7 +342,7 @@ static void begin(struct bel_operation *operation)
     if (body != NULL) bel__record_body_write(spec, body);
     add_rule(batch, operation->rule);
     if (rings_now(operation)) bel__operation_hold(operation); /* until the plan has rung */
-    bel__node_mark(operation->node, operation->topic);
+    bel__node_mark(operation->node, operation->partition);
 }
 
 const struct bel_redis_verb bel__redis_schedule = {prepare, begin};

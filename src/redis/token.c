@@ -117,7 +117,7 @@ static size_t characters_of(const struct bel_token *token)
     return (HEAD_BITS + groups * GROUP_BITS + BITS_PER_CHARACTER - 1) / BITS_PER_CHARACTER;
 }
 
-size_t bel__token_print(const struct bel_token *token, char out[BEL_TOKEN_BYTES_MAX])
+size_t bel__lease_token_print(const struct bel_token *token, char out[BEL_TOKEN_BYTES_MAX])
 {
     struct bits bits = {.text = out};
     struct bel_token copy = *token;
@@ -152,7 +152,7 @@ static void get_head(struct bits *bits, struct bel_token *out)
     out->id_bytes = (size_t)get(bits, 8);
 }
 
-bool bel__token_parse(struct bel_view text, struct bel_token *out)
+bool bel__lease_token_parse(struct bel_view text, struct bel_token *out)
 {
     char sextets[BEL_TOKEN_BYTES_MAX], again[BEL_TOKEN_BYTES_MAX];
     const char *data = text.data;
@@ -168,5 +168,5 @@ bool bel__token_parse(struct bel_view text, struct bel_token *out)
     if (out->topic_bytes == 0 || out->id_bytes == 0) return false;
     if (text.bytes != characters_of(out)) return false;
     get_names(&bits, out);
-    return bel__token_print(out, again) == text.bytes && memcmp(again, data, text.bytes) == 0;
+    return bel__lease_token_print(out, again) == text.bytes && memcmp(again, data, text.bytes) == 0;
 }

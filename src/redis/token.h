@@ -25,9 +25,9 @@ struct bel_token {
 };
 
 /* Prints a token. The topic and the id must be valid. Returns the length. */
-size_t bel__token_print(const struct bel_token *token, char out[BEL_TOKEN_BYTES_MAX]);
+size_t bel__lease_token_print(const struct bel_token *token, char out[BEL_TOKEN_BYTES_MAX]);
 
-/* Parses a token. Returns false if the text is not exactly what bel__token_print() prints. */
-bool bel__token_parse(struct bel_view text, struct bel_token *out);
+/* Parses a token. Returns false if the text is not exactly what bel__lease_token_print() prints. */
+bool bel__lease_token_parse(struct bel_view text, struct bel_token *out);
 
 #endif

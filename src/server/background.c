@@ -11,14 +11,14 @@
 
 enum {
     BACKUP_POLL_MS = 10,
+    SETTLE_POLL_MS = 1,
 };
 
-void bel__background_init(struct bel_background *background, struct bel_engine *engine,
+void bel__background_init(struct bel_background *background, struct bel_server_store *store,
                           struct bel_loop *loop, const struct bel_server_clock *clock,
                           const struct bel_logger *log)
 {
-    *background =
-        (struct bel_background){.engine = engine, .loop = loop, .clock = clock, .log = log};
+    *background = (struct bel_background){.store = store, .loop = loop, .clock = clock, .log = log};
     bel__list_init(&background->advances);
 }
 
@@ -35,7 +35,7 @@ static void report_failure(const struct bel_background *background, const char *
 static int begin_backup(struct bel_background *background, struct bel_view path,
                         char folder[BEL_BACKGROUND_PATH_BYTES], struct bel_why *why)
 {
-    struct bel_engine_why found = {{0}};
+    struct bel_server_store *store = background->store;
     size_t room = BEL_BACKGROUND_PATH_BYTES - 1;
     size_t bytes = path.bytes < room ? path.bytes : room;
     if (bytes > 0) memcpy(folder, path.data, bytes);
@@ -43,9 +43,7 @@ static int begin_backup(struct bel_background *background, struct bel_view path,
     if (bytes == 0 || bytes < path.bytes || strlen(folder) < bytes) {
         return bel__why_say(why, BEL_EINVAL, "expected a path");
     }
-    int err = bel_engine_backup_begin(background->engine, folder, &found);
-    if (err == 0) return 0;
-    return bel__why_say(why, err, "%s", found.text[0] != 0 ? found.text : bel_error_text(err));
+    return store->functions->begin_backup(store, folder, why);
 }
 
 int bel__background_backup(struct bel_background *background, struct bel_view path,
@@ -61,7 +59,6 @@ int bel__background_backup(struct bel_background *background, struct bel_view pa
     background->backup = task;
     background->backup_begun = bel_clock_mono(background->clock->system);
     memcpy(background->backup_folder, folder, path.bytes + 1);
-    (void)!bel__server_clock_copy(background->clock, folder); /* before the copy is complete */
     BEL_LOG(background->log, BEL_LOG_INFO, "backup started", BEL_LOG_TEXT("folder", folder));
     bel__loop_begin_chore(background->loop);
     return BEL_BACKGROUND_LATER;
@@ -70,14 +67,11 @@ int bel__background_backup(struct bel_background *background, struct bel_view pa
 static void run_backup(struct bel_background *background)
 {
     struct bel_background_task *task = background->backup;
-    struct bel_engine_why why = {{0}};
+    struct bel_server_store *store = background->store;
+    struct bel_why why = {0};
     assert(task != NULL);
-    int err = bel_engine_backup_poll(background->engine, &why);
+    int err = store->functions->poll_backup(store, background->backup_folder, &why);
     if (err == BEL_EBUSY) return;
-    if (err == 0) {
-        err = bel__server_clock_copy(background->clock, background->backup_folder);
-        if (err) (void)snprintf(why.text, sizeof why.text, "cannot write the file virtual-clock");
-    }
     uint64_t ns = bel_clock_mono(background->clock->system).ns - background->backup_begun.ns;
     background->backup = NULL;
     if (err) {
@@ -134,7 +128,9 @@ uint64_t bel__background_run(struct bel_background *background)
     struct bel_background_task *advance = task_of(bel__list_first(&background->advances));
     if (advance != NULL) run_advance(background, advance);
     if (background->backup != NULL) run_backup(background);
-    if (!bel__list_is_empty(&background->advances)) return 0;
+    if (!bel__list_is_empty(&background->advances)) {
+        return background->clock->is_waiting ? SETTLE_POLL_MS : 0;
+    }
     return background->backup != NULL ? BACKUP_POLL_MS : UINT64_MAX;
 }
 

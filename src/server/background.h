@@ -15,11 +15,11 @@
  * Threads: only the loop thread may use it.
  */
 
-#include "belfry/engine.h"
 #include "core/why.h"
 #include "server/logger.h"
 #include "server/loop.h"
 #include "server/server_clock.h"
+#include "server/store.h"
 #include "session/request_tracker.h"
 #include "session/session.h"
 
@@ -29,7 +29,7 @@ enum {
 
 /* The fields are private. */
 struct bel_background {
-    struct bel_engine *engine; /* borrowed, like the next three */
+    struct bel_server_store *store; /* borrowed, like the next three */
     struct bel_loop *loop;
     const struct bel_server_clock *clock;
     const struct bel_logger *log;
@@ -40,7 +40,7 @@ struct bel_background {
     uint64_t advance_turns;   /* turns of the running advance so far */
 };
 
-void bel__background_init(struct bel_background *background, struct bel_engine *engine,
+void bel__background_init(struct bel_background *background, struct bel_server_store *store,
                           struct bel_loop *loop, const struct bel_server_clock *clock,
                           const struct bel_logger *log);
 

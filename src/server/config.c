@@ -40,6 +40,9 @@ enum {
     VARIABLE_BYTES = 64,
     CHECK_MS_DEFAULT = 100,
     CHECK_MS_MAX = 3600 * 1000,
+    STORE_WAIT_MS_DEFAULT = 30 * 1000,
+    STORE_WAIT_MS_MAX = 3600 * 1000,
+    REPLICAS_MAX = 100,
     HELP_COLUMN = 34,
     HELP_BYTES = 160, /* of a line */
 };
@@ -74,6 +77,7 @@ void bel__config_init(struct bel_config *config)
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
         .check_ms = CHECK_MS_DEFAULT,
         .scrub_ms = SCRUB_MS_DEFAULT,
+        .store_wait_ms = STORE_WAIT_MS_DEFAULT,
     };
     int err = bel__address_parse("127.0.0.1:7878", &config->resp);
     if (err == 0) err = bel__address_parse("127.0.0.1:7879", &config->http);
@@ -165,16 +169,44 @@ static const char *set_store(struct bel_config *config, const char *value)
 {
     static const char *const words[] = {"embedded", "memory", NULL};
     int found = find_word(value, words);
-    if (found < 0) return "embedded or memory; this build does not support redis://";
-    config->store = (enum bel_config_store)found;
+    bool is_url = strstr(value, "://") != NULL;
+    size_t bytes = strlen(value);
+    if (!is_url && found < 0) return "embedded, memory, or a URL such as redis://HOST:6379";
+    if (bytes >= sizeof config->store_url) return "a shorter URL";
+    config->store = is_url ? BEL_CONFIG_REDIS : (enum bel_config_store)found;
+    memcpy(config->store_url, value, is_url ? bytes + 1 : 1);
+    if (!is_url) config->store_url[0] = 0;
     return NULL;
+}
+
+static const char *set_password_file(struct bel_config *config, const char *value)
+{
+    return read_path(value, config->store_password_file);
+}
+
+static const char *set_namespace(struct bel_config *config, const char *value)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._-";
+    size_t bytes = strlen(value);
+    if (bytes == 0 || bytes > BEL_CONFIG_NAMESPACE_BYTES || strspn(value, letters) < bytes) {
+        return "1 to 64 letters, digits and . _ -";
+    }
+    memcpy(config->store_namespace, value, bytes + 1);
+    return NULL;
+}
+
+static const char *set_replicas(struct bel_config *config, const char *value)
+{
+    int err = bel__parse_u32(value, strlen(value), 1, REPLICAS_MAX, &config->replicas);
+    return err == 0 ? NULL : "a number from 1 to 100";
 }
 
 static const char *set_durability(struct bel_config *config, const char *value)
 {
-    static const char *const words[] = {"commit", "interval", "none", NULL};
+    static const char *const words[] = {"commit", "interval", "none", "async", "wait", NULL};
     int found = find_word(value, words);
-    if (found < 0) return "commit, interval or none";
+    if (found < 0) return "commit, interval or none; with Redis, async or wait";
     config->durability = (enum bel_config_durability)found;
     return NULL;
 }
@@ -186,6 +218,14 @@ static bool read_span(const char *value, uint64_t min, uint64_t max, uint64_t *o
     bool has_unit = strspn(value, "0123456789") < strlen(value) || strcmp(value, "0") == 0;
     int err = bel_duration_parse(value, strlen(value), out, NULL);
     return err == 0 && has_unit && *out >= min && *out <= max;
+}
+
+static const char *set_store_wait(struct bel_config *config, const char *value)
+{
+    uint64_t ms;
+    if (!read_span(value, 0, STORE_WAIT_MS_MAX, &ms)) return "a duration up to 1h, e.g. 30s";
+    config->store_wait_ms = (uint32_t)ms;
+    return NULL;
 }
 
 static const char *set_interval(struct bel_config *config, const char *value)
@@ -342,46 +382,76 @@ static const char *set_scrub(struct bel_config *config, const char *value)
     return NULL;
 }
 
+/* The stores for which a setting has an effect. */
+enum {
+    IN_PROCESS = 1U << BEL_CONFIG_EMBEDDED | 1U << BEL_CONFIG_MEMORY,
+    ON_REDIS = 1U << BEL_CONFIG_REDIS,
+    ANY = IN_PROCESS | ON_REDIS,
+};
+
 static const struct setting {
     const char *name, *value, *help; /* help is NULL for a former name */
     const char *(*set)(struct bel_config *config, const char *value);
+    unsigned stores;
 } settings[] = {
-    {"data", "DIR", "data directory (default ./belfry-data)", set_data},
-    {"resp", "ADDR:PORT", "Redis clients (default 127.0.0.1:7878)", set_resp},
-    {"port", "PORT", "port of --resp alone", set_port},
-    {"http", "ADDR:PORT", "HTTP, or none (default 127.0.0.1:7879)", set_http},
-    {"store", "embedded|memory", "on disk (default), or only in memory", set_store},
+    {"data", "DIR", "data directory (default ./belfry-data)", set_data, IN_PROCESS},
+    {"resp", "ADDR:PORT", "Redis clients (default 127.0.0.1:7878)", set_resp, ANY},
+    {"port", "PORT", "port of --resp alone", set_port, ANY},
+    {"http", "ADDR:PORT", "HTTP, or none (default 127.0.0.1:7879)", set_http, ANY},
+    {"store", "embedded|memory|URL", "on disk (default), in memory, or redis://", set_store, ANY},
+    {"store-namespace", "NAME", "prefix of the keys in Redis (belfry)", set_namespace, ON_REDIS},
+    {"store-password-file", "FILE", "has the password of the URL", set_password_file, ON_REDIS},
+    {"store-wait", "DURATION", "how long a start waits for Redis (30s)", set_store_wait, ON_REDIS},
+    {"replicas", "N", "of Redis that durability wait needs", set_replicas, ON_REDIS},
     {"durability", "commit|interval|none", "commit (default): sync before the reply",
-     set_durability},
-    {"durability-interval", "DURATION", "longest time until a sync (default 1s)", set_interval},
-    {"sync", "auto|loop|thread", "where syncs wait (default: by disk speed)", set_sync},
-    {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock},
-    {"keys", "FILE", "API keys, required beyond localhost", set_keys},
-    {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout},
-    {"max-clients", "N", "clients of each port (default 10000)", set_clients},
-    {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
-    {"max-job", "BYTES", "largest job, up to 256M (default 16M)", set_job},
-    {"job-tasks", "N", "tasks of a job (default 10000)", set_job_tasks},
-    {"job-edges", "N", "dependencies of a job (default 100000)", set_job_edges},
-    {"job-depth", "N", "depth of `then`, up to 20 (default 5)", set_job_depth},
-    {"job-retention", "DURATION", "how long an ended job is known (24h)", set_job_retention},
-    {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
-    {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
-    {"input-total", "BYTES", "incomplete requests of all (default 256M)", set_input_total},
-    {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},
-    {"check-rows", "N", NULL, set_check_rows},
-    {"memory", "BYTES|auto", "memory limit (default half of the RAM)", set_memory},
-    {"scrub", "DURATION|off", "interval of tree checks (default 1d)", set_scrub},
-    {"log", "text|json", "format, to standard error (default text)", set_log},
+     set_durability, ANY},
+    {"durability-interval", "DURATION", "longest time until a sync (default 1s)", set_interval,
+     IN_PROCESS},
+    {"sync", "auto|loop|thread", "where syncs wait (default: by disk speed)", set_sync, IN_PROCESS},
+    {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock, ANY},
+    {"keys", "FILE", "API keys, required beyond localhost", set_keys, ANY},
+    {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout, ANY},
+    {"max-clients", "N", "clients of each port (default 10000)", set_clients, ANY},
+    {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload, ANY},
+    {"max-job", "BYTES", "largest job, up to 256M (default 16M)", set_job, IN_PROCESS},
+    {"job-tasks", "N", "tasks of a job (default 10000)", set_job_tasks, IN_PROCESS},
+    {"job-edges", "N", "dependencies of a job (default 100000)", set_job_edges, IN_PROCESS},
+    {"job-depth", "N", "depth of `then`, up to 20 (default 5)", set_job_depth, IN_PROCESS},
+    {"job-retention", "DURATION", "how long an ended job is known (24h)", set_job_retention,
+     IN_PROCESS},
+    {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output, ANY},
+    {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total, ANY},
+    {"input-total", "BYTES", "incomplete requests of all (default 256M)", set_input_total, ANY},
+    {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time,
+     IN_PROCESS},
+    {"check-rows", "N", NULL, set_check_rows, IN_PROCESS},
+    {"memory", "BYTES|auto", "memory limit (default half of the RAM)", set_memory, IN_PROCESS},
+    {"scrub", "DURATION|off", "interval of tree checks (default 1d)", set_scrub, IN_PROCESS},
+    {"log", "text|json", "format, to standard error (default text)", set_log, ANY},
     {"log-level", "error|warn|info|debug", "least severe level to log (default info)",
-     set_log_level},
-    {"port-file", "FILE", "write ports here after start: resp PORT", set_port_file},
-    {"config", "FILE", "file of name = value lines; flags win", set_file},
+     set_log_level, ANY},
+    {"port-file", "FILE", "write ports here after start: resp PORT", set_port_file, ANY},
+    {"config", "FILE", "file of name = value lines; flags win", set_file, ANY},
 };
 
 enum {
     SETTINGS = sizeof settings / sizeof settings[0]
 };
+
+static_assert(SETTINGS <= 64, "a bit of `given` for each setting");
+
+/* Sets a value, and notes that it was given. Returns NULL, or what was expected. */
+static const char *apply(struct bel_config *config, const struct setting *setting,
+                         const char *value)
+{
+    config->given |= UINT64_C(1) << (setting - settings);
+    return setting->set(config, value);
+}
+
+static bool is_given(const struct bel_config *config, unsigned i)
+{
+    return (config->given >> i & 1) != 0;
+}
 
 /* Finds a setting by its name, in which hyphens may be underscores. */
 static const struct setting *find_setting(const char *name, size_t bytes)
@@ -476,7 +546,7 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     if (setting == NULL) {
         return refuse_name(error, where, "setting", name);
     }
-    const char *expected = setting->set(config, value);
+    const char *expected = apply(config, setting, value);
     return expected == NULL ? 0 : refuse(error, where, name, expected);
 }
 
@@ -519,9 +589,10 @@ int bel__config_read_environment(struct bel_config *config, struct bel_why *erro
         variable_of(&settings[i], variable);
         const char *value = getenv(variable); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
         if (value == NULL || value[0] == '\0') continue;
-        const char *expected = settings[i].set(config, value);
+        const char *expected = apply(config, &settings[i], value);
         if (expected == NULL) continue;
-        (void)snprintf(what, sizeof what, "%s=%.60s", variable, value);
+        bool is_secret = settings[i].set == set_store && strchr(value, '@') != NULL;
+        (void)snprintf(what, sizeof what, "%s=%.60s", variable, is_secret ? "..." : value);
         return refuse(error, "", what, expected);
     }
     return 0;
@@ -543,10 +614,11 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments, st
         }
         value = value != NULL ? value + 1 : arguments[++i];
         if (value == NULL) return refuse(error, "", flag, setting->value);
-        const char *expected = setting->set(config, value);
+        const char *expected = apply(config, setting, value);
         if (expected == NULL) continue;
         char what[80];
-        (void)snprintf(what, sizeof what, "--%s %s", setting->name, value);
+        bool is_secret = setting->set == set_store && strchr(value, '@') != NULL;
+        (void)snprintf(what, sizeof what, "--%s %s", setting->name, is_secret ? "..." : value);
         return refuse(error, "", what, expected);
     }
     return 0;
@@ -562,9 +634,45 @@ static int check_address(const struct bel_config *config, const char *name,
     return refuse(error, "", what, "--keys as well: other machines can reach this address");
 }
 
-int bel__config_check(const struct bel_config *config, struct bel_why *error)
+/* Refuses settings that promise what the store cannot keep. */
+static int check_store(struct bel_config *config, struct bel_why *error)
 {
-    int err = check_address(config, "--resp", &config->resp, error);
+    bool is_redis = config->store == BEL_CONFIG_REDIS, is_durability_given = false;
+    for (unsigned i = 0; i < SETTINGS; i++) {
+        if (!is_given(config, i)) continue;
+        if (settings[i].set == set_durability) is_durability_given = true;
+        if (!is_redis && settings[i].stores == ON_REDIS) {
+            return bel__why_say(error, BEL_EINVAL, "--%s is for a store on Redis: --store redis://",
+                                settings[i].name);
+        }
+    }
+    if (is_redis && !is_durability_given) config->durability = BEL_CONFIG_DURABILITY_ASYNC;
+    if (is_redis != (config->durability >= BEL_CONFIG_DURABILITY_ASYNC)) {
+        return bel__why_say(error, BEL_EINVAL, "--durability: expected %s",
+                            is_redis ? "async or wait with a store on Redis"
+                                     : "commit, interval or none; async, wait are for Redis");
+    }
+    if (config->replicas > 0 && config->durability != BEL_CONFIG_DURABILITY_WAIT) {
+        return bel__why_say(error, BEL_EINVAL, "--replicas: expected --durability wait as well");
+    }
+    return 0;
+}
+
+const char *bel__config_find_unused(const struct bel_config *config, unsigned *at)
+{
+    while (*at < SETTINGS) {
+        unsigned i = (*at)++;
+        if (is_given(config, i) && (settings[i].stores >> config->store & 1) == 0) {
+            return settings[i].name;
+        }
+    }
+    return NULL;
+}
+
+int bel__config_check(struct bel_config *config, struct bel_why *error)
+{
+    int err = check_store(config, error);
+    if (err == 0) err = check_address(config, "--resp", &config->resp, error);
     if (err || !config->has_http) return err;
     char text[BEL_ADDRESS_BYTES], resp[BEL_ADDRESS_BYTES];
     bel__address_print(&config->http, text);

@@ -26,12 +26,16 @@
 enum bel_config_store {
     BEL_CONFIG_EMBEDDED,
     BEL_CONFIG_MEMORY,
+    BEL_CONFIG_REDIS, /* a URL, which its store checks */
+    BEL_CONFIG_STORES,
 };
 
 enum bel_config_durability {
-    BEL_DURABILITY_COMMIT,   /* sync before the reply */
-    BEL_DURABILITY_INTERVAL, /* write before the reply, sync within an interval */
-    BEL_DURABILITY_NONE,     /* write before the reply */
+    BEL_CONFIG_DURABILITY_COMMIT,   /* sync before the reply */
+    BEL_CONFIG_DURABILITY_INTERVAL, /* write before the reply, sync within an interval */
+    BEL_CONFIG_DURABILITY_NONE,     /* write before the reply */
+    BEL_CONFIG_DURABILITY_ASYNC,    /* Redis: reply when the primary has it */
+    BEL_CONFIG_DURABILITY_WAIT,     /* Redis: reply when its replicas have it */
 };
 
 enum bel_config_sync {
@@ -42,6 +46,8 @@ enum bel_config_sync {
 
 enum {
     BEL_CONFIG_PATH_BYTES = 1024,
+    BEL_CONFIG_URL_BYTES = 4096,
+    BEL_CONFIG_NAMESPACE_BYTES = 64,
     BEL_CONFIG_FILE_BYTES_MAX = 1 << 20,
 };
 
@@ -53,8 +59,13 @@ struct bel_config {
     struct bel_address resp, http;
     bool has_http, was_http_asked; /* was_http_asked: the address was given, not the default */
     enum bel_config_store store;
+    char store_url[BEL_CONFIG_URL_BYTES]; /* may contain a password: never print it */
+    char store_password_file[BEL_CONFIG_PATH_BYTES];
+    char store_namespace[BEL_CONFIG_NAMESPACE_BYTES + 1]; /* empty: that of the URL, or belfry */
+    uint32_t store_wait_ms; /* how long the start waits for a store that cannot be reached */
+    uint32_t replicas;      /* of BEL_CONFIG_DURABILITY_WAIT; 0: as many as are connected */
     enum bel_config_durability durability;
-    uint32_t durability_interval_ms; /* of BEL_DURABILITY_INTERVAL */
+    uint32_t durability_interval_ms; /* of BEL_CONFIG_DURABILITY_INTERVAL */
     enum bel_config_sync sync;
     bool is_virtual;
     enum bel_log_format log_format;
@@ -70,6 +81,7 @@ struct bel_config {
     uint32_t check_ms;         /* how long the data is checked before the server listens */
     uint64_t memory_bytes_max; /* of own allocations; 0: half of what there is */
     uint64_t scrub_ms; /* how long after a check of the tree the next one begins; 0: never */
+    uint64_t given;    /* private: a bit for each setting that was given */
 };
 
 /* Sets the defaults. */
@@ -83,15 +95,20 @@ void bel__config_init(struct bel_config *config);
 BEL_CHECKED int bel__config_read_file(struct bel_config *config, const char *name,
                                       struct bel_view text, struct bel_why *error);
 
-/* Parses flags, `--name value` or `--name=value`; `arguments` ends with NULL. */
 /* Reads a variable for each setting: BELFRY_MAX_CLIENTS is max-clients. */
 BEL_CHECKED int bel__config_read_environment(struct bel_config *config, struct bel_why *error);
 
+/* Parses flags, `--name value` or `--name=value`; `arguments` ends with NULL. */
 BEL_CHECKED int bel__config_read_flags(struct bel_config *config, char *const *arguments,
                                        struct bel_why *error);
 
-/* Checks the settings together: an address that other machines can reach needs keys. */
-BEL_CHECKED int bel__config_check(const struct bel_config *config, struct bel_why *error);
+/* Checks the settings together: an address that other machines can reach needs keys, and a setting
+ * of Redis needs a store there. Sets the durability, if none was given, to that of the store. */
+BEL_CHECKED int bel__config_check(struct bel_config *config, struct bel_why *error);
+
+/* Returns the name of a setting that was given and has no effect with the store, from number `*at`
+ * on, and sets `*at` behind it; NULL if there is no other one. */
+const char *bel__config_find_unused(const struct bel_config *config, unsigned *at);
 
 /* Prints the help lines of all flags. */
 void bel__config_print_help(void (*print)(const char *line));

@@ -11,22 +11,22 @@
 #include "metrics/metrics.h"
 #include "server/config.h"
 #include "server/server_clock.h"
+#include "server/store.h"
 #include "session/request_tracker.h"
 #include "session/session.h"
 
 /* The sources of the figures. All are borrowed. */
 struct bel_info {
     const struct bel_config *config;
+    const struct bel_server_store *store;
     const struct bel_metrics *metrics;
     const struct bel_server_clock *clock;
     const struct bel_request_tracker *tracker;
     const struct bel_output_total *output_total;
     const struct bel_input_total *input_total;
     struct bel_mono started;
-    uint64_t sync_us; /* measured duration of a sync; 0: not measured */
     size_t keys;
     uint16_t resp_port, http_port; /* http_port: 0 if HTTP is off */
-    bool is_sync_in_thread;
 };
 
 /* Appends what a key with this scope may see of a section (NULL: everything). The name of the

@@ -428,6 +428,25 @@ int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
     return uv_poll_start(&loop->http_poll, UV_READABLE, on_http) == 0 ? 0 : BEL_EIO;
 }
 
+static void on_backend(uv_poll_t *poll, int status, int events)
+{
+    struct bel_loop *loop = poll->data;
+    (void)status;
+    (void)events;
+    loop->is_woken = true;
+}
+
+int bel__loop_add_backend(struct bel_loop *loop, const struct bel_backend *backend)
+{
+    int fd = bel_backend_descriptor(backend);
+    assert(!loop->has_backend_poll);
+    if (fd < 0) return 0;
+    if (uv_poll_init(&loop->uv, &loop->backend_poll, fd) != 0) return BEL_EIO;
+    loop->backend_poll.data = loop;
+    loop->has_backend_poll = true;
+    return uv_poll_start(&loop->backend_poll, UV_READABLE, on_backend) == 0 ? 0 : BEL_EIO;
+}
+
 int bel__loop_run(struct bel_loop *loop)
 {
     assert(loop->state == BEL_LOOP_LISTENING);
@@ -465,6 +484,7 @@ void bel__loop_finish(struct bel_loop *loop)
     close_all(loop);
     if (loop->http != NULL) uv_close((uv_handle_t *)&loop->http_poll, NULL);
     loop->http = NULL;
+    if (loop->has_backend_poll) uv_close((uv_handle_t *)&loop->backend_poll, NULL);
     end_requests(loop);
 }
 

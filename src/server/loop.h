@@ -67,6 +67,10 @@ BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *addr
 /* Adds an HTTP server to the loop; it is borrowed until bel__loop_finish(). */
 BEL_CHECKED int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http);
 
+/* Takes a turn whenever the descriptor of a backend is readable; one without a descriptor needs
+ * nothing. The backend must not be closed before bel__loop_finish(). Returns 0 or BEL_EIO. */
+BEL_CHECKED int bel__loop_add_backend(struct bel_loop *loop, const struct bel_backend *backend);
+
 /* Runs until the loop has drained. Returns 0; or the error of a failed store, from a reply of the
  * backend or from `broken`. */
 BEL_CHECKED int bel__loop_run(struct bel_loop *loop);

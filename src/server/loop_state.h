@@ -48,7 +48,7 @@ struct bel_loop {
     uv_async_t woken;
     uv_signal_t signals[3];      /* SIGTERM, SIGINT, SIGHUP */
     uv_tcp_t listener, doorstep; /* doorstep: accepts connections when memory is out */
-    uv_poll_t alarm, http_poll;
+    uv_poll_t alarm, http_poll, backend_poll;
     uv_timer_t linger, http_timer, deadline, chore_timer, strangers_timer, crowd_timer;
     uv_timer_t input_timer;
     struct bel_http *http;
@@ -65,6 +65,7 @@ struct bel_loop {
     bool has_news; /* this poll had input */
     bool is_woken; /* a turn was requested */
     bool is_http_due, is_chore_due;
+    bool has_backend_poll;
     bool is_doorstep_taken;
     char bytes[BEL_LOOP_READ_BYTES]; /* the read buffer */
 };

@@ -42,7 +42,8 @@ static void show_help(void)
     print_line("    --hash-key                         read a key, print its line for --keys\n"
                "\nADDR:PORT may be a port alone, of 127.0.0.1. Port 0 is any free port, which the\n"
                "server prints. Each flag can be a variable, --max-clients as BELFRY_MAX_CLIENTS,\n"
-               "or a line of the --config file. Flags override variables, variables the file.\n");
+               "or a line of the --config file. Flags override variables, variables the file.\n"
+               "With --store redis://HOST, --durability is async (default) or wait.\n");
 }
 
 /* Prints an error, with control characters replaced by '?'. Returns SERVE_USAGE. */
@@ -173,7 +174,7 @@ static int say_where(const struct bel_server_places *places, const struct bel_co
     }
     printf("resp %s\n", places->resp);
     if (places->http[0] != 0) printf("http %s\n", places->http);
-    printf("data %s\n", places->data[0] != 0 ? places->data : "in memory");
+    printf("%s %s\n", places->store_name, places->store[0] != 0 ? places->store : "in memory");
     if (fflush(stdout) != 0) return BEL_EIO;
     if (bel__notify("READY=1") != 0) {
         fprintf(stderr, "belfry: NOTIFY_SOCKET: %s\n", strerrordesc_np(errno));
@@ -181,7 +182,7 @@ static int say_where(const struct bel_server_places *places, const struct bel_co
     return 0;
 }
 
-int bel__serve(int argc, char **argv)
+int bel__serve(int argc, char **argv, const struct bel_server_stores *stores)
 {
     struct bel_config config;
     struct bel_keys *keys = NULL;
@@ -192,6 +193,9 @@ int bel__serve(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--hash-key") == 0) return make_key_line(argv + 2);
     int status = read_config(&config, argv + 1);
     if (status != SERVE_OK) return status;
+    const struct bel_server_store_kind *kind = stores->kinds[config.store];
+    struct bel_why error = {0};
+    if (kind->check != NULL && kind->check(&config, &error) != 0) return refuse(error.text);
     struct bel_logger log = {.clock = bel_clock_system(),
                              .level = config.log_level,
                              .format = config.log_format,
@@ -200,6 +204,7 @@ int bel__serve(int argc, char **argv)
     status = read_keys(&config, &log, &keys);
     if (status != SERVE_OK) return status;
     struct bel_server_options options = {.config = &config,
+                                         .kind = kind,
                                          .keys = keys,
                                          .log = &log,
                                          .program = "/proc/self/exe",

@@ -83,8 +83,19 @@ static int save_as(const struct bel_server_clock *clock, const char *path)
     return err;
 }
 
-static int save(const struct bel_server_clock *clock)
+static void note_waiting(struct bel_server_clock *clock)
 {
+    clock->is_waiting = clock->is_settled != NULL && !clock->is_settled(clock->context);
+}
+
+static int save(struct bel_server_clock *clock)
+{
+    if (clock->store != NULL && clock->stored.ms != clock->now.wall.ms) {
+        clock->stored = clock->now.wall;
+        clock->store(clock->store_context, clock->stored);
+        note_waiting(clock);
+        if (clock->is_waiting) return BEL_EBUSY;
+    }
     return clock->path[0] == 0 ? 0 : save_as(clock, clock->path);
 }
 
@@ -154,6 +165,8 @@ int bel__server_clock_advance(struct bel_server_clock *clock, struct bel_request
     while (*turns < turns_max && !is_slice_over(clock, start)) {
         *next = bel__request_tracker_turn(tracker, clock->now);
         ++*turns;
+        note_waiting(clock);
+        if (clock->is_waiting) break;
         uint64_t ms = ms_until(next->due, clock->now.boot, left_ms);
         if (ms > left_ms && left_ms == 0) return save(clock);
         if (ms > left_ms) ms = left_ms;

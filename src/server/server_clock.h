@@ -29,6 +29,16 @@ struct bel_server_clock {
     struct bel_now now;             /* read only */
     const struct bel_clock *system; /* borrowed: the system clock */
     bool is_virtual;
+    bool is_waiting; /* read only: the last advance stopped because it was not settled */
+    /* Returns whether all effects of the turns so far are there; virtual time stands still until
+     * then. NULL: always. Set after init. */
+    bool (*is_settled)(void *context);
+    void *context;
+    /* Stores the virtual time elsewhere than in a file. `is_settled` tells when it is there. May be
+     * NULL. */
+    void (*store)(void *context, struct bel_wall time);
+    void *store_context;
+    struct bel_wall stored;                 /* private: the last time that was passed to `store` */
     char path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: file of the virtual time; empty: none */
 };
 

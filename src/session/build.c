@@ -107,8 +107,8 @@ static int check_no_plan(const struct bel_bound *bound, struct bel_why *why)
 
 static int check_schedule(const struct bel_bound *bound, struct bel_why *why)
 {
-    uint32_t texts = bound->there & (IS(ID) | IS(CRON) | IS(RRULE) | IS(TZ) | IS(GROUP) |
-                                     IS(RESOURCE) | IS(RETRY));
+    uint32_t texts =
+        bound->there & (IS(CRON) | IS(RRULE) | IS(TZ) | IS(GROUP) | IS(RESOURCE) | IS(RETRY));
     uint32_t numbers = bound->there & (IS(LEASE) | IS(EXPIRES) | IS(COUNT));
     int err = check_exclusions(bound, why);
     while (texts != 0 && err == 0) {
@@ -194,6 +194,8 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
         .correlation = values[BEL_SCHEDULE_CORRELATION].text,
         .headers = bound->pairs,
         .headers_count = bound->pairs_count,
+        .has_empty_id =
+            bel__bound_has(bound, BEL_SCHEDULE_ID) && values[BEL_SCHEDULE_ID].text.bytes == 0,
         .retry = values[BEL_SCHEDULE_RETRY].text,
         .lease_ms = values[BEL_SCHEDULE_LEASE].number,
         .expires_ms = values[BEL_SCHEDULE_EXPIRES].number,

@@ -139,7 +139,7 @@ void bel__input_share_set(struct bel_input_share *share, const struct bel_input_
     bool was_receiving = bel__link_is_linked(&share->receiving);
     if (is_receiving && !was_receiving) {
         mark(share, now);
-        share->crowded_ticks = 0;
+        share->crowded_ticks = share->still_ticks = 0;
         bel__list_append(&total->receiving, &share->receiving);
     } else if (!is_receiving && was_receiving) {
         bel__link_remove(&share->receiving);
@@ -212,6 +212,17 @@ bool bel__input_total_is_watched(const struct bel_input_total *total)
     return !bel__list_is_empty(&total->receiving);
 }
 
+/* Returns whether a share stands still while others wait: no byte has come in some ticks. */
+static bool is_still(struct bel_input_share *share, bool was_crowded)
+{
+    const struct bel_input_total *total = share->total;
+    bool waits = !bel__list_is_empty(&total->blocked) || !bel__list_is_empty(&total->blocked_large);
+    bool has_moved = share->progress != share->seen || !waits || !was_crowded;
+    share->seen = share->progress;
+    share->still_ticks = has_moved ? 0 : share->still_ticks + 1;
+    return share->still_ticks >= BEL_INPUT_STILL_TICKS && !share->owner->has_input(share);
+}
+
 /* Returns why a share must be dropped; or NULL. A share that is not read, and whose client has sent
  * bytes, does not stand still. One that is read gets a tick more if bytes wait: perhaps it was the
  * server that stood still. */
@@ -221,7 +232,11 @@ static const char *judge(struct bel_input_share *share, struct bel_mono now, boo
     bool is_blocked = bel__link_is_linked(&share->blocked);
     if (is_blocked && share->owner->has_input(share)) {
         mark(share, now);
+        share->still_ticks = 0;
         return NULL;
+    }
+    if (!is_blocked && is_still(share, was_crowded)) {
+        return "the request is incomplete, and nothing of it has arrived in 2 s while others wait";
     }
     if (was_crowded && ++share->crowded_ticks > BEL_INPUT_CROWDED_TICKS_MAX) {
         return "the request is incomplete after 60 s, and others wait for its memory";

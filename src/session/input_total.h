@@ -37,6 +37,7 @@ enum {
     BEL_INPUT_WINDOW_BYTES = 64 << 10,  /* of a request must arrive in a window: */
     BEL_INPUT_STALL_MS = 30 * 1000,     /* the window */
     BEL_INPUT_STALL_SOON_MS = 5 * 1000, /* the same above half of the limit */
+    BEL_INPUT_STILL_TICKS = 2,          /* without a byte, above half and while others wait */
     BEL_INPUT_TICK_MS = 1000,           /* how often to call bel__input_total_tick() */
     BEL_INPUT_CROWDED_TICKS_MAX = 60,   /* above half of the limit, in which a request is read */
 };
@@ -71,6 +72,8 @@ struct bel_input_share {
     size_t bytes, running_bytes;
     uint64_t progress, marked; /* bytes now, and when the window began */
     struct bel_mono moved;     /* when the window began: bytes enough had arrived, or could not */
+    uint64_t seen;             /* progress at the last tick */
+    unsigned still_ticks;      /* since then it was read, and no byte has arrived */
     unsigned crowded_ticks;    /* in which the request was read above half of the limit */
     bool is_spared;            /* it had stood still in this window, but its bytes wait */
 };
@@ -113,8 +116,9 @@ bool bel__input_total_is_watched(const struct bel_input_total *total);
 
 /* Drops all requests of which less than BEL_INPUT_WINDOW_BYTES have arrived in BEL_INPUT_STALL_MS.
  * Above half of the limit: in BEL_INPUT_STALL_SOON_MS, and also those that were read in
- * BEL_INPUT_CROWDED_TICKS_MAX such ticks. Time in which a share was not read although its client
- * had sent bytes does not count. Returns the number of dropped requests. */
+ * BEL_INPUT_CROWDED_TICKS_MAX such ticks, and those of which nothing has arrived in
+ * BEL_INPUT_STILL_TICKS while others are not read. Time in which a share was not read although its
+ * client had sent bytes does not count. Returns the number of dropped requests. */
 unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now);
 
 #endif

@@ -5,6 +5,7 @@
  * and commands for the whole server. Most reply at once. A barrier command waits until all earlier
  * commands are answered, so that it sees their effects.
  */
+#include "belfry/instant.h"
 #include "belfry/version.h"
 #include "core/units.h"
 #include "core/view.h"
@@ -20,6 +21,7 @@
 enum {
     MUTE_MS = 1000, /* delay of a reply after too many wrong keys */
     CLIENT_BYTES = 512,
+    CLOCK_ERROR_BYTES = 256,
     INFO_BYTES_MAX = 1 << 20,
 };
 
@@ -340,7 +342,7 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
     const struct bel_service *service = call->session->service;
     struct bel_why why = {0};
     if (service->backup == NULL) {
-        bel__resp_error(writer, "UNSUPPORTED", "not available on this store: BACKUP");
+        bel__resp_error(writer, "UNSUPPORTED", "BACKUP needs a store in a data directory");
         return;
     }
     int err = service->backup(service->context, bound->values[0].text, &call->task, &why);
@@ -390,8 +392,13 @@ void bel__own_command_end(const struct bel_call *call, int err, const char *why,
 {
     bool is_clock = call->entry == &bel__commands[BEL_COMMAND_CLOCK];
     if (err != 0 && is_clock && err == BEL_EINVAL) {
-        bel__resp_error(writer, "BADARG",
-                        "the clock only moves forward: the time is past or too far ahead");
+        char now[BEL_INSTANT_BYTES], text[CLOCK_ERROR_BYTES];
+        (void)bel_instant_print(call->session->service->now->wall, now, sizeof now);
+        (void)snprintf(text, sizeof text,
+                       "the clock only moves forward: it shows %s, and the time is before that or "
+                       "too far ahead",
+                       now);
+        bel__resp_error(writer, "BADARG", text);
     } else if (err != 0) {
         bel__resp_error(writer, bel__reply_code(err), why[0] != 0 ? why : bel_error_text(err));
     } else if (is_clock) {

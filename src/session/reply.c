@@ -304,8 +304,11 @@ static void write_explanation(struct bel_resp_writer *writer, const struct bel_r
 static void write_topic(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
-    bel__resp_map(writer, shown->count - 1 + reply->topic->settings_count);
-    write_pairs(writer, shown, reply->topic, (UINT64_C(1) << shown->count) - 1);
+    const struct bel_topic *topic = reply->topic;
+    uint64_t there = fields_there(shown, topic, bel__topic_facts(topic));
+    size_t count = (size_t)__builtin_popcountll(there); /* with the settings as one */
+    bel__resp_map(writer, count - 1 + topic->settings_count);
+    write_pairs(writer, shown, topic, there);
 }
 
 static void write_steps(struct bel_resp_writer *writer, const struct bel_reply *reply)
@@ -430,15 +433,8 @@ const char *bel__reply_code(int err)
 
 static void write_error(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
-    char text[sizeof reply->why + 40];
-    if (reply->err != BEL_EUNSUPPORTED) {
-        const char *why = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
-        bel__resp_error(writer, bel__reply_code(reply->err), why);
-        return;
-    }
-    (void)snprintf(text, sizeof text, "not available on this store%s%s",
-                   reply->why[0] != 0 ? ": " : "", reply->why);
-    bel__resp_error(writer, bel__reply_code(reply->err), text);
+    const char *why = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
+    bel__resp_error(writer, bel__reply_code(reply->err), why);
 }
 
 void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,

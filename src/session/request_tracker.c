@@ -191,7 +191,8 @@ static void count(const struct bel_caller *caller, const struct bel_request *req
     struct bel_request_tracker *tracker = caller->tracker;
     struct bel_metrics *metrics = tracker->metrics;
     enum bel_verb verb = request->command.verb;
-    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) tracker->broken = reply->err;
+    bool is_failure = reply->err == BEL_EIO || reply->err == BEL_ECORRUPT;
+    if (is_failure && !tracker->does_recover) tracker->broken = reply->err;
     if (caller->is_own) return;
     metrics->commands[verb]++;
     if (reply->err != 0) metrics->errors[verb]++;

@@ -75,9 +75,10 @@ struct bel_request_tracker {
     struct bel_now now;    /* of the last turn */
     uint64_t under_way;    /* requests without a reply; read only, as are the following fields */
     uint64_t fresh;        /* requests submitted since the last turn; not 0: a turn is needed */
-    int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it */
+    int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it for good */
     bool has_holds;        /* private: requests are held back, or may have to be */
     bool is_draining;
+    bool does_recover; /* of the backend, from BEL_EIO: it is not broken; set after init */
     struct bel_commit_marks marks;
     struct bel_commit_window commits; /* how long changes took to become durable; read only */
 };

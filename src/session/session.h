@@ -117,6 +117,8 @@ struct bel_service {
      * an error, with a message in `why`. Each may be NULL. */
     int (*info)(void *context, struct bel_view section, const struct bel_scope *scope,
                 struct bel_buffer *out); /* with a scope: only what concerns its topics */
+    /* Returns whether the store can be reached. NULL: always. */
+    bool (*is_ready)(void *context);
     int (*backup)(void *context, struct bel_view path, struct bel_background_task *task,
                   struct bel_why *why);
     void (*shutdown)(void *context);

@@ -46,7 +46,8 @@ struct setting {
 
 static int refuse_text(struct why why, const struct bel_text_error *error)
 {
-    (void)snprintf(why.text, why.room, "at %zu: expected %s", error->position, error->expected);
+    (void)snprintf(why.text, why.room, "at byte %zu, expected %s", error->position + 1,
+                   error->expected);
     return BEL_EINVAL;
 }
 
@@ -209,6 +210,19 @@ static const struct setting *find(struct bel_view name)
     return NULL;
 }
 
+/* Returns whether a setting of this name exists, for topics of the layout faststream of a store on
+ * Redis: src/redis/layout.c. */
+static bool is_of_layout(struct bel_view name)
+{
+    static const char *const names[] = {"layout", "timeline_key", "payloads_key",
+                                        "prefix", "poll_min",     "poll_max"};
+    for (size_t i = 0; name.data != NULL && i < sizeof names / sizeof names[0]; i++) {
+        if (name.bytes != strlen(names[i])) continue;
+        if (strncasecmp(name.data, names[i], name.bytes) == 0) return true;
+    }
+    return false;
+}
+
 bool bel__setting_is_known(struct bel_view name)
 {
     return find(name) != NULL;
@@ -219,8 +233,16 @@ int bel__setting_set(struct bel_settings *settings, const struct bel_setting *se
 {
     const struct setting *found = find(setting->name);
     assert(room > 0);
+    if (found == NULL && is_of_layout(setting->name)) {
+        (void)snprintf(why, room, "only a store on Redis has this setting");
+        return BEL_EUNSUPPORTED;
+    }
     if (found == NULL) {
-        (void)snprintf(why, room, "unknown setting");
+        bool is_elsewhere =
+            setting->name.bytes == 10 && strncasecmp(setting->name.data, "partitions", 10) == 0;
+        (void)snprintf(why, room,
+                       is_elsewhere ? "only topics in a store on Redis have partitions"
+                                    : "unknown setting");
         return BEL_EINVAL;
     }
     return found->read(found, settings, setting->value, (struct why){why, room});

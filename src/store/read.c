@@ -151,3 +151,8 @@ uint64_t bel__store_reads(const struct bel_store *store)
 {
     return store->reads;
 }
+
+uint64_t bel__store_touched(const struct bel_store *store)
+{
+    return store->reads + store->changes;
+}

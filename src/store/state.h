@@ -38,7 +38,7 @@ struct bel_store {
     struct bel_delta deltas[2];
     struct bel_tree *tree;
     bool is_trust_due; /* trust the tree when no checkpoint is running */
-    uint64_t changes;  /* number of changes and commits; a cursor compares it */
+    uint64_t changes;  /* counts changes and commits, and bytes a little; a cursor compares it */
     uint64_t reads;    /* rows that were asked for */
     uint64_t batch;    /* the last closed batch */
     bool has_rows;     /* the next batch is not empty */

@@ -16,6 +16,7 @@ enum {
     ASK_DISK_BYTES = 1 << 20,      /* bytes put between two checks of the free disk space */
     FRAME_BYTES_USUAL = 16 << 20,  /* a larger reservation must be a batch of its own */
     BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
+    BYTES_OF_ROW = 512,            /* bytes of a value that take as long as one more row, about */
 };
 
 /* Returns whether the disk has more free space than the reserve. Asks the system on each call while
@@ -74,7 +75,7 @@ static void change(struct bel_store *store, const struct bel_frame_row *row)
     store->bytes_left -= row->value.bytes;
     store->unasked_bytes += sizeof row->key + row->value.bytes;
     if (store->log != NULL) bel__batch_add(&store->next, row);
-    store->changes++;
+    store->changes += 1 + row->value.bytes / BYTES_OF_ROW;
     store->has_rows = true;
 }
 

@@ -123,6 +123,10 @@ uint64_t bel__store_answerable(const struct bel_store *store);
  * since the store was opened: a measure of work. */
 uint64_t bel__store_reads(const struct bel_store *store);
 
+/* Returns how many rows were read, put and deleted since the store was opened. 512 bytes of a row
+ * that is put count as one more. */
+uint64_t bel__store_touched(const struct bel_store *store);
+
 /* Returns the last batch that was closed; and the last one that a sync covers which has ended or is
  * running. */
 uint64_t bel__store_batch(const struct bel_store *store);

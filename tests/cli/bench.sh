@@ -45,7 +45,7 @@ is no_bar_without_a_terminal 0 bash -c "'$belfry' bench -n 100 2>&1 >/dev/null |
 
 # --- topics that are not empty, limits ---
 "$belfry" schedule bench/later mine --id mine --in 1h >/dev/null
-exits topics_must_be_empty 4 'bench/later holds 1 timers' "$belfry" bench -n 10
+exits topics_must_be_empty 4 'bench/later holds 1 timer:' "$belfry" bench -n 10
 is what_is_there_is_left_alone 1 left
 is purge_removes_it 1 "$belfry" bench --purge
 is and_it_is_gone 0 left

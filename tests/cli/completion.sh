@@ -22,7 +22,7 @@ is verbs_that_begin_alike 'release reschedule resume revive' offered re
 is no_verb_begins_so '' offered xyz
 is options_are_completed '--conflict --correlation --count --cron' offered schedule mail x --c
 is an_option_is_in_small_letters '--in' offered reschedule mail a --i
-is options_of_all_verbs '--server --state' offered list mail --s
+is options_of_all_verbs '--server --state --store --store-namespace --store-password-file' offered list mail --s
 is words_of_an_option 'delay rate' offered schedule mail x --mode ''
 is words_that_begin_so 'reject replace' offered schedule mail x --conflict re
 is states 'scheduled skipped' offered list mail --state s
@@ -64,7 +64,7 @@ is options_of_bench '--bytes' offered bench --b
 is options_of_next '--fold --from' offered next --f
 is flags_of_serve '--max-clients --max-job --max-payload' offered serve --max
 is flags_of_jobs '--job-depth --job-edges --job-retention --job-tasks' offered serve --job
-is words_of_serve 'embedded memory' offered serve --store ''
+is words_of_serve 'embedded memory redis://' offered serve --store ''
 is verbs_behind_help 'schedule' offered help sch
 is shells 'bash fish zsh' offered completion ''
 BELFRY_SERVER=127.0.0.1:1 is without_a_server_there_are_no_topics '' offered schedule ma
@@ -81,6 +81,7 @@ for verb in $("$belfry" help | sed -n 's/^    \([a-z]*\) .*/\1/p'); do
     done <wanted
     while read -r option; do
         [ "$option" = --key-file ] || [ "$verb$option" = work--jobs ] ||
+            [ "$option" = --store-password-file ] ||
             [ "$verb$option" = next--count ] || [ "$verb" = version ] ||
             grep -qxF -- "$option" wanted || fail "$verb: $option is not in its help"
     done <got

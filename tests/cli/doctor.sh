@@ -43,6 +43,8 @@ for path in sorted(glob.glob("data/log*")):
         sys.exit(0)
 sys.exit(1)
 END
+exits a_url_is_no_folder 2 'use --store URL' "$belfry" doctor redis://127.0.0.1
+exits a_word_of_copy_is_not_printed 2 'a URL without an option' "$belfry" copy redis://u:secret@127.0.0.1 --to memory
 exits damage_is_1 1 'data' "$belfry" doctor data
 is damage_as_json False bash -c "'$belfry' doctor data --json | python3 -c 'import json, sys
 print(json.load(sys.stdin)[\"sound\"])'"

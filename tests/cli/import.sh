@@ -219,13 +219,14 @@ not json
 {"topic": "bad", "id": "x", "in": 1.5}
 {"topic": "bad", "id": "x", "headers": ["a"]}
 {"topic": "bad", "id": "good2", "in": "1h"}
+{"topic": "bad", "id": "x", "at": "18:00"}
 END
 is bad_lines_are_counted \
-    '{"imported": 2, "replaced": 0, "unchanged": 0, "kept": 0, "left_out": 0, "bad": 9}' \
+    '{"imported": 2, "replaced": 0, "unchanged": 0, "kept": 0, "left_out": 0, "bad": 10}' \
     bash -c "'$belfry' import bad --json 2>told; [ \$? = 1 ] || echo 'exits with 0'"
 for line in '2: not JSON' "3: unknown field 'priorty'" '4: no topic' '5: expected an object' \
     "6: in '5x'" '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a string' \
-    '10: headers: expected'; do
+    '10: headers: expected' "12: BADARG at '18:00': "; do
     grep -qF "belfry: line $line" told || fail "does not report line $line: $(cat told)"
 done
 echo 'ok   bad_lines_are_named_by_their_numbers'
@@ -316,6 +317,15 @@ is a_zone_on_the_command_line 'imported	1' \
 echo '17 *	* * *	root    cd / && run-parts /etc/cron.hourly' >system
 exits a_system_crontab_is_noticed 1 'give --system' \
     "$belfry" import --crontab system --topic system --tz UTC
+echo '17 * * * * nobody run-it' >system2
+if getent passwd nobody >/dev/null; then
+like a_user_column_is_noticed "*warning: 'nobody' is a user here*" bash -c \
+    "'$belfry' import --crontab system2 --topic system2 --tz UTC 2>&1 >/dev/null"
+is a_program_is_no_user 0 bash -c "mkdir users && touch users/nobody && chmod +x users/nobody
+    PATH=\$PWD/users:\$PATH '$belfry' import --crontab system2 --topic system2 --tz UTC 2>&1 >/dev/null |
+        grep -c warning || true"
+fi
+exits a_crontab_without_its_option 1 'a crontab needs --crontab FILE' "$belfry" import system2 --topic x
 is a_system_crontab 'imported	1' \
     bash -c "'$belfry' import --crontab system --system --topic system --tz UTC | head -n 1"
 like without_its_user '*"payload": "cd / && run-parts /etc/cron.hourly"*' "$belfry" export system

@@ -44,7 +44,7 @@ is byte_order_mark_is_left_out marked "$belfry" job submit marked.json
 exits missing_file 1 'cannot read nosuch.json' "$belfry" job submit nosuch.json
 exits usage_of_job 2 'missing subcommand' "$belfry" job
 exits unknown_subcommand 2 "did you mean 'cancel'" "$belfry" job cancle x
-exits too_few_words 2 'get takes one argument' "$belfry" job get
+exits too_few_words 2 'get takes ID' "$belfry" job get
 exits unknown_job 3 "NOTFOUND job 'nosuch' does not exist" "$belfry" job get nosuch
 exits similar_job_is_named 3 "did you mean 'chain'?" "$belfry" job watch chian
 exits similar_job_to_cancel 3 "did you mean 'chain'?" "$belfry" job cancel chian

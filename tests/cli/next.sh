@@ -61,7 +61,8 @@ note: 2026-10-25: 02:30 occurs twice, runs both times' \
 
 if "$belfry" next FREQ=DAILY >/dev/null 2>&1; then
     is a_recurrence_rule 'Every week on Monday at 09:00, Europe/Berlin time.
-  2026-03-30T07:00:00Z  2026-03-30T09:00:00+02:00[Europe/Berlin]' \
+  2026-03-30T07:00:00Z  2026-03-30T09:00:00+02:00[Europe/Berlin]
+note: what the rule leaves out, such as the second, comes from --at, or from when the timer is scheduled' \
         "$belfry" next 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9' --tz Europe/Berlin "${from[@]}" -n 1
 else
     refuses a_recurrence_rule_without_libical 2 'not a rule' "$belfry" next FREQ=DAILY
@@ -70,7 +71,7 @@ fi
 refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
     0 25 * * *
       ^' "$belfry" next '0 25 * * *'
-refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
+refuses a_bad_time 2 'is not a time' "$belfry" next @daily --from someday
 is a_zone_before_a_rule 'At 09:00, Asia/Tokyo time.' bash -c \
     "'$belfry' next 'TZ=Asia/Tokyo 0 9 * * *' -n 0"
 is what_it_ran_last 'At 09:00 on Monday to Friday, Europe/Berlin time.
@@ -95,6 +96,8 @@ if "$belfry" next 'FREQ=DAILY' >/dev/null 2>&1; then
 fi
 is a_rule_with_a_hash_has_a_note 'note: H depends on the id of the timer: a timer has other times than these' \
     bash -c "'$belfry' next 'H 9 * * *' | grep ^note"
+is a_whole_recurrence_rule_has_no_note 0 bash -c \
+    "'$belfry' next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0' 2>/dev/null | grep -c ^note || true"
 is a_thursday_has_no_note 0 bash -c "'$belfry' next '0 9 * * THU' | grep -c ^note || true"
 refuses seconds_in_from 2 'looks like seconds' "$belfry" next @daily --from 1798761600
 is milliseconds_in_from '  2027-01-02T00:00:00Z' bash -c "'$belfry' next @daily --from 1798761600000 -n 1 | sed 1d"
@@ -115,6 +118,11 @@ refuses a_zone_that_is_a_path 2 'the name of a time zone' "$belfry" next @daily 
 refuses a_bad_number 2 '-n x' "$belfry" next @daily -n x
 refuses a_number_too_large 2 '-n 99999' "$belfry" next @daily -n 99999
 refuses a_bad_policy 2 '--gap maybe' "$belfry" next @daily --gap maybe
+refuses zeros_are_no_interval 2 'a day from 1 to 31' "$belfry" next '0 0 0 0 0'
+refuses nor_are_two 2 'five fields' "$belfry" next '0 0'
+refuses an_option_for_the_rule 2 "belfry next: unknown option --cron: the rule is a word" "$belfry" next --cron '0 9 * * 1'
+refuses an_unknown_option_of_next 2 'belfry next: unknown option --zzz' "$belfry" next @daily --zzz
+refuses an_option_of_next_without_its_value 2 'belfry next: option needs a value: --tz' "$belfry" next @daily --tz
 refuses no_rule 2 'usage:' "$belfry" next
 refuses two_rules 2 'quote the rule' "$belfry" next 0 9 1
 refuses an_unknown_verb 2 "unknown verb 'nxt'" "$belfry" nxt

@@ -148,10 +148,10 @@ exits a_topic_that_is_not_there 3 'does not exist' "$belfry" topics nobody
 # --- cancel, reschedule ---
 is cancel_counts 2 "$belfry" cancel mail a b nobody
 json cancel_as_json 'j == {"cancelled": 1}' "$belfry" cancel mail c --json
-exits cancel_what_is_not_there 3 '' "$belfry" cancel mail a
+exits cancel_what_is_not_there 3 "has no unfinished timer 'a'" "$belfry" cancel mail a
 is reschedule_moves 1 "$belfry" reschedule mail d --at 2030-01-01T08:30:00Z
 is reschedule_has_moved 1893486600000 field mail d due_ms
-exits reschedule_what_is_not_there 3 '' "$belfry" reschedule mail a --in 1h
+exits reschedule_what_is_not_there 3 "has no scheduled or ready timer 'a'" "$belfry" reschedule mail a --in 1h
 
 # --- claim, ack, fail, release, extend ---
 token() { # of the next delivery of a topic
@@ -179,7 +179,7 @@ is the_delay_passes 2030-01-01T08:05:22Z "$belfry" clock --advance 5m
 is an_attempt_was_spent 1 field work w1 attempts
 json fail_dead 'j == {"state": "dead", "due_ms": None}' "$belfry" fail "$(token work)" --dead --json
 is revive_makes_due_again 1 "$belfry" revive work w1
-exits revive_what_is_not_dead 3 '' "$belfry" revive work w1
+exits revive_what_is_not_dead 3 "has no dead timer 'w1'" "$belfry" revive work w1
 token=$(token work)
 is ack_counts 1 "$belfry" ack "$token" --result fine
 exits ack_twice 4 '' "$belfry" ack "$token"
@@ -209,6 +209,17 @@ exits a_number_is_no_policy 2 'max(5) for 5 attempts' "$belfry" schedule mail x 
 exits a_list_without_units 2 'expected a unit' "$belfry" schedule mail x --retry 5000,30000
 exits a_list_with_one_unit 2 'expected a unit' "$belfry" schedule mail x --retry '5s,30000 max(3)'
 exits a_setting_without_a_unit 2 'expected a unit' "$belfry" configure mail LEASE=5
+exits a_policy_has_a_grammar 2 'exp(10s,2,1h), fixed(30s) or a list' "$belfry" schedule mail x --retry 'expo(10s,2,1h)'
+exits an_exp_needs_three 2 'exp(10s,2,1h)' "$belfry" schedule mail x --retry 'exp(10s)'
+exits zeros_are_no_interval 2 'from 1 to 31' "$belfry" schedule mail x --cron '0 0 0 0 0'
+exits an_option_without_dashes 2 'did you mean --in?' "$belfry" schedule mail hello in 5m
+exits an_option_with_one_dash 2 'did you mean --in?' "$belfry" schedule mail hello -in 5m
+exits a_mistyped_retry 2 'did you mean --retry?' "$belfry" schedule mail hello --retires 5s
+exits a_mistyped_setting 2 "did you mean lease?" "$belfry" configure mail leese=5
+exits an_unknown_setting 2 'the settings are lease, ' "$belfry" configure mail qqqqqqqqqq=5
+exits too_many_steps 2 'give a longer --step' "$belfry" agenda --from 2026-01-01T00:00:00Z --to 2027-01-01T00:00:00Z --step 1m
+exits a_server_is_no_store 2 'use --store URL' "$belfry" list mail --server redis://127.0.0.1:6379
+exits a_server_is_no_page 2 'the port of --resp' "$belfry" list mail --server http://127.0.0.1:7879
 exits a_setting_that_is_no_policy 2 'max(5) for 5 attempts' "$belfry" configure mail retry=5
 exits a_time_in_seconds 2 'looks like seconds' "$belfry" schedule mail x --at 1795000000
 exits serve_needs_a_unit 2 '1ms to 1h' "$belfry" serve --durability-interval 5
@@ -218,7 +229,8 @@ is the_default_with_fewer_attempts '' bash -c "'$belfry' configure limited 'retr
 json is_kept_in_full 'j["retry"] == "exp(10s,2,1h) jitter(0.1) max(3)"' \
     "$belfry" topics limited --json
 json help_lists_the_settings 'open("listed").read().split() == list(j)[-15:-6]' bash -c \
-    "'$belfry' help configure | sed -n 's/^      \([a-z_]*\) .*/\1/p' >listed
+    "'$belfry' help configure | grep -v 'on Redis\|layout faststream' |
+        sed -n 's/^      \([a-z_]*\) .*/\1/p' >listed
     '$belfry' topics limited --json"
 exits a_bad_topic_is_2 2 BADARG "$belfry" schedule 'a b' x
 exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" list mail --bogus
@@ -232,6 +244,9 @@ exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header c
 exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
 exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
 like a_rate_by_unit '*rate	10/1s*' "$belfry" limit api --rate 10/s
+if has_terminal a_breaker_on_a_terminal; then
+like a_breaker_on_a_terminal '*breaker *state closed, failures 0, opens_at*' terminal "$belfry" limit api
+fi
 like a_rate_by_minute '*rate	600/1m*' "$belfry" limit api --rate 600/m
 exits a_rate_by_nothing 2 "expected n/duration" "$belfry" limit api --rate 10/
 exits a_burst_without_a_rate 0 '--burst has no effect without a rate' "$belfry" limit calm --burst 5
@@ -250,12 +265,32 @@ exits a_name_for_every 2 "did you mean --cron '@daily'?" "$belfry" schedule mail
 exits a_rule_for_every 2 "did you mean --cron '0 9 * * *'?" "$belfry" schedule mail x --every '0 9 * * *'
 exits a_recurrence_for_cron 2 "did you mean --rrule 'FREQ=DAILY'?" "$belfry" schedule mail x --cron FREQ=DAILY
 exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 1893484800000
-exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
+exits an_interval_in_words 2 "did you mean --every '5 minutes'?" \
+    "$belfry" schedule mail x --every 'every 5 minutes'
+exits an_interval_in_words_for_cron 2 "did you mean --every '5 minutes'?" \
+    "$belfry" schedule mail x --cron 'every 5 minutes'
+exits a_name_without_its_sign 2 "did you mean --cron '@daily'?" "$belfry" schedule mail x --cron daily
+exits no_time_at_all 2 'needs --in or --at' "$belfry" reschedule mail x
+exits options_have_the_names_typed 2 '--count needs --every, --cron or --rrule' \
+    "$belfry" schedule mail x --count 3
+exits a_value_keeps_its_words 2 "ERR --gap and --fold need --at, --every, --cron or --rrule" \
+    "$belfry" schedule mail x --gap next
+exits a_quoted_value_is_not_an_option 2 "--gap: 'IN' is not one of next, skip" \
+    "$belfry" schedule mail x --cron @daily --gap IN
+exits the_place_in_a_rule '2' '    0 25 * * *
+      ^' "$belfry" schedule mail x --cron '0 25 * * *'
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
 exits a_verb_of_other_servers 2 'send SIGTERM' "$belfry" stop
 exits a_verb_that_starts 2 'belfry serve' "$belfry" start
 exits a_verb_for_logs 2 'journalctl' "$belfry" logs
 exits a_verb_that_follows 2 'belfry top' "$belfry" tail
+exits a_verb_of_other_queues 2 'belfry claim TOPIC, or belfry work' "$belfry" reserve
+exits an_option_of_other_queues 2 'did you mean --retry?' "$belfry" schedule mail x --max-attempts 3
+exits another_name_of_the_delay 2 'did you mean --in?' "$belfry" schedule mail x --delay 3s
+exits an_option_for_a_word 2 'the topic is a word without an option' "$belfry" schedule x --queue mail
+exits a_time_of_day_for_cron 2 'expected five fields' "$belfry" schedule mail x --cron 9:00
+exits the_zone_of_the_machine_by_name 2 'this machine is in Asia/Tokyo' \
+    env TZ=Asia/Tokyo "$belfry" next @daily --tz local
 exits a_mistyped_verb 2 "did you mean 'schedule'" "$belfry" scedule
 exits a_verb_that_is_none 2 'belfry help lists' "$belfry" frobnicate
 exits a_mistyped_option 2 'did you mean --in?' "$belfry" schedule mail x --inn 5m
@@ -318,13 +353,41 @@ exits a_local_time_without_a_zone 2 "give its zone with --tz" \
     "$belfry" schedule human x --at 'tomorrow 09:00'
 exits a_date_that_does_not_exist 2 'not a date that exists' \
     "$belfry" schedule human x --at '2030-02-30 09:00' --tz UTC
-exits the_wire_stays_strict 2 BADARG "$belfry" schedule human x --at 'tomorrow'
+exits a_time_that_is_none 2 "or 18:00, 'tomorrow 09:00'" "$belfry" schedule human x --at tomorow
+exits a_day_without_a_time 2 "needs a time of day, as in 'tomorrow 09:00'" \
+    "$belfry" schedule human x --at 'tomorrow'
+exits a_date_without_a_time 2 "needs a time of day, as in '2030-12-24 09:00'" \
+    "$belfry" schedule human x --at 2030-12-24 --tz UTC
+# The clock of the server says what today is, and now: it shows another year than this machine's.
+is a_time_of_the_servers_day 1893513600000 due --at 17:00 --tz Europe/Berlin
+is the_next_day_of_the_server 1893571200000 due --at 'tomorrow at 9am' --tz Europe/Berlin
+is a_distance_from_the_servers_now 1893492000000 due --at +2h
+is a_distance_in_words 1893485100000 due --at 'in 5 minutes'
+is now_is_the_servers 1893484800000 due --at now
+is a_list_up_to_a_distance 'h	ready	1893484800000	0	x' "$belfry" list human --to +1m
+is distances_in_an_agenda 1893492000000 bash -c "'$belfry' schedule human x --id h --every 1h \
+    --at now --until +30d >/dev/null; '$belfry' agenda --topic human --from +2h --to +3h | cut -f 1"
 like a_local_time_of_next '*2030-06-02T07:00:00Z*' \
     "$belfry" next '0 9 * * *' --tz Europe/Berlin --from '2030-06-01 18:00' -n 1
+is a_zone_in_the_rule_is_that_of_local_times 1906560000000 due --cron 'TZ=Europe/Berlin 0 9 * * *' \
+    --at '2030-06-01 18:00'
 if has_terminal the_zone_of_the_machine; then
 terminal env TZ=Asia/Tokyo "$belfry" schedule human x --id h --at '2030-06-01 18:00' >/dev/null
 is the_zone_of_the_machine 1906534800000 field human h due_ms
 fi
+
+# --- nothing to show ---
+if has_terminal nothing_on_a_terminal; then
+full=$BELFRY_SERVER full_server=$server
+serve empty --store memory
+like no_topics 'no topics; belfry schedule*' terminal "$belfry" topics
+like no_timers 'no timers*' terminal "$belfry" list mail
+like no_resources 'no resources; belfry limit*' terminal "$belfry" limit
+like no_jobs 'no jobs*' terminal "$belfry" job list
+like nothing_is_due 'nothing is due*no timer is scheduled*' terminal "$belfry" agenda
+BELFRY_SERVER=$full server=$full_server
+fi
+exits a_setting_that_is_missing 2 'NAME=VALUE, e.g. lease=1m' "$belfry" configure mail
 
 # --- plans in lists ---
 "$belfry" schedule plans x --id daily --cron '30 10 * * *' --tz Europe/Berlin >/dev/null
@@ -347,6 +410,9 @@ is overdue_ones_are_first 'plans2	late
 plans	timer	
 plans	daily	At 10:30, Europe/Berlin time.' upcoming
 is over_all_topics late bash -c "'$belfry' agenda --next 1 | cut -f 3"
+"$belfry" schedule plans x --id nine --rrule 'FREQ=DAILY;BYHOUR=9' --at 2030-01-05T09:07:30Z >/dev/null
+is a_sentence_has_what_the_start_gives 'plans	nine	Every day at 09:07:30, UTC.' \
+    bash -c "'$belfry' agenda --next 1000 | cut -f 2- | grep nine"
 json the_next_as_json 'j["next"][0] == {"due_ms": 1893481200000, "topic": "plans2", "id": "late"}' \
     "$belfry" agenda --json
 echo '{"id": "hourly", "every": "1h", "tasks": [{"id": "a", "topic": "plans"}]}' |
@@ -363,6 +429,8 @@ exits no_number_of_next 2 'from 1 to 1000' "$belfry" agenda --next 0
 if has_terminal what_is_next_on_a_terminal; then
 like what_is_next_on_a_terminal '*NEXT *LEFT *TOPIC *ID *PLAN*07:00:00Z * 1h ago *plans2 *late*' \
     terminal "$belfry" agenda
+like only_what_is_next_on_a_terminal 'NEXT *LEFT *TOPIC *ID *PLAN*07:00:00Z * 1h ago *plans2 *late*' \
+    terminal "$belfry" agenda --next 1
 fi
 BELFRY_SERVER=$before server=$before_server
 
@@ -392,7 +460,7 @@ BELFRY_SERVER=$virtual server=$virtual_server
 
 # --- help ---
 for verb in serve schedule cancel reschedule get list claim ack fail release extend work topics \
-    configure pause resume revive purge agenda explain clock backup doctor next bench completion \
+    configure pause resume revive purge agenda explain clock backup doctor copy next bench completion \
     export import top job; do
     "$belfry" help "$verb" >help || fail "help $verb: exits with $?"
     grep -q "^usage: belfry $verb" help || fail "help $verb: $(cat help)"

@@ -73,7 +73,7 @@ def test_what_it_knows_of_the_server():
         assert client.client_setname("you") is True
         info = client.info()
         assert info["tcp_port"] == PORT and info["belfry_version"], info
-        assert client.info("store")["store"] == "memory"
+        assert client.info("store")["store"] in ("memory", "redis")
         check_commands(client)
         assert client.execute_command("CLIENT", "SETINFO", "LIB-NAME", "redis-py") in ("OK", True)
 

@@ -7,10 +7,13 @@
     run.py BELFRY redis-py-new SCRIPT FOLDER     the newest from PyPI, installed in FOLDER
     run.py BELFRY node SCRIPT FOLDER     FOLDER is where its packages are installed
 
+A kind with @redis, such as hiredis@redis, speaks to servers whose store is Redis.
+
 The client is a program: it is given both ports and a key, prints `ok   name` for every case, and
 ends with 0. What is not to be had here (a library, node, a registry of packages) is said aloud,
 and the test counts as skipped.
 """
+import contextlib
 import fcntl
 import os
 import shutil
@@ -19,6 +22,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from redis_rig import Node, Redis, need_redis  # noqa: E402
 from rig import Server, run  # noqa: E402
 
 SKIPPED = 77
@@ -112,19 +116,33 @@ def command_of(kind, arguments):
     return ["node", copy]
 
 
-def serve(command, *flags):
+@contextlib.contextmanager
+def servers(store, flags, other_flags):
+    """An open server and one with keys, in memory or on Redis."""
+    if store == "":
+        with Server("--store", "memory", *flags) as plain, \
+                Server("--store", "memory", *other_flags) as closed:
+            yield plain, closed
+        return
+    need_redis()
+    with Redis() as redis, Node(redis.url("?namespace=open"), *flags) as plain, \
+            Node(redis.url("?namespace=closed"), *other_flags) as closed:
+        yield plain, closed
+
+
+def serve(command, store, *flags):
     status, line, errors = run("serve", "--hash-key", "worker", "all", stdin=KEY + "\n")
     assert status == 0, errors
     with tempfile.NamedTemporaryFile("w") as keys:
         keys.write(line)
         keys.flush()
-        with Server("--store", "memory", *flags) as plain, \
-                Server("--store", "memory", "--keys", keys.name) as closed:
+        with servers(store, flags, ["--keys", keys.name]) as (plain, closed):
             done = subprocess.run([*command, str(plain.port), str(closed.port), KEY],
                                   timeout=PATIENCE)
             assert done.returncode == 0, f"the client ends with {done.returncode}"
 
 
 if __name__ == "__main__":
-    serve(command_of(sys.argv[2], sys.argv[3:]),
-          *(["--clock", "virtual"] if sys.argv[2] == "belfry" else []))
+    kind, _, store = sys.argv[2].partition("@")
+    serve(command_of(kind, sys.argv[3:]), store,
+          *(["--clock", "virtual"] if kind == "belfry" else []))

@@ -49,7 +49,7 @@ void draw_fail(const struct draw *draw, struct bel_fail *fail)
     const char *reason = reasons[random_below(draw->random, 3)];
     fail->reason = (struct bel_view){reason, strlen(reason)};
     fail->kind = BEL_FAIL_ERROR;
-    if (!chance(draw, 80)) fail->kind = (enum bel_fail_kind)random_below(draw->random, 3);
+    if (!chance(draw, 60)) fail->kind = (enum bel_fail_kind)random_below(draw->random, 3);
     fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(draw, draw->dead_in_100);
     fail->has_delay = chance(draw, 40) || fail->kind == BEL_FAIL_LIMITED;
     fail->delay_ms = fail->has_delay ? random_below(draw->random, draw->delay_ms_end) : 0;
@@ -100,8 +100,8 @@ static void draw_values(const struct draw *draw, struct bel_limit *limit)
     limit->concurrency = random_below(draw->random, 5);
     limit->has_until = chance(draw, 30);
     limit->until_ms = random_below(draw->random, end);
-    limit->has_breaker = chance(draw, 20) && limit->resource.bytes > 1;
-    limit->breaker_failures = random_below(draw->random, 4);
+    limit->has_breaker = chance(draw, 50) && limit->resource.bytes > 1;
+    limit->breaker_failures = random_below(draw->random, 3);
     limit->breaker_open_ms = random_below(draw->random, end);
     limit->breaker_max_ms = chance(draw, 50) ? random_below(draw->random, 4 * end) : 0;
 }
@@ -244,7 +244,7 @@ void draw_small(const struct draw *draw, struct bel_command *command)
         return;
     case BEL_VERB_ACK:
         command->ack.tokens_count = 1 + random_below(draw->random, 2);
-        command->ack.has_result = command->ack.tokens_count == 1 && chance(draw, 50);
+        command->ack.has_result = command->ack.tokens_count == 1 && chance(draw, 90);
         if (command->ack.has_result) command->ack.result = BEL_VIEW("42");
         return;
     case BEL_VERB_RELEASE:

@@ -15,7 +15,8 @@ static void a_claim_waits_for_a_timer(struct subject *s)
     CHECK(waiter->heard != NULL);
     expect_ids(waiter->heard, "a");
     turn(s);
-    CHECK(s->next.wait.ns == BEL_NEVER);
+    /* A backend that waits for others may have to wake up for its connections. */
+    CHECK(s->next.wait.ns == BEL_NEVER || s->kind->settle != NULL);
 }
 
 static void a_claim_waits_until_one_is_due(struct subject *s)

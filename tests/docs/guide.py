@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the Python loops of docs/GUIDE.md: a sorted set of Redis to Belfry and back, and Celery beat.
+"""Runs the Python loops of docs/GUIDE.md: a sorted set of Redis to Belfry and back, and Celery beat;
+and the one of README.md.
 
-    guide.py BELFRY GUIDE
+    guide.py BELFRY GUIDE README FOLDER
 
-Needs redis-server and redis-py; where one is missing, that is reported and the test is skipped. A
+Needs redis-server and redis-py; where one is missing, that is reported and the test is skipped. The
+loops run with the redis-py of this machine, and with the newest, which is installed in FOLDER: its
+replies are maps where those of the older ones are lists. A
 module of the test stands for Celery. (The shell commands of the guide are run by
 tests/cli/quickstart.sh, its workers by tests/examples.)
 """
@@ -14,10 +17,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients"))
-from run import Server, find_python, skip  # noqa: E402
+CLIENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients")
+sys.path.insert(0, CLIENTS)
+from run import Server, find_python, install_python, skip  # noqa: E402
 from rig import DEADLINE, Client  # noqa: E402
 
 CELERY = """
@@ -62,6 +67,28 @@ def beat_payload():
     """The payload that the guide schedules for Celery."""
     with open(sys.argv[2]) as file:
         return re.search(r"^belfry schedule beat '(.*?)' ", file.read(), re.M)[1]
+
+
+def check_readme(python):
+    with open(sys.argv[3]) as file:
+        loop = textwrap.dedent(re.search(r"^    import redis.*?\n\n", file.read(), re.M | re.S)[0])
+    with Server("--store", "memory", "--clock", "virtual") as server, server.client() as belfry:
+        loop = loop.replace("port=7878", f"port={server.port}")
+        process = subprocess.Popen([python, "-c", loop], stdout=subprocess.PIPE, text=True)
+        try:
+            end = time.monotonic() + DEADLINE
+            while belfry.ask("TOPICS") != ["mail"]:
+                assert process.poll() is None and time.monotonic() < end, "nothing is scheduled"
+                time.sleep(0.02)
+            belfry.ask("CLOCK", "ADVANCE", "3s")
+            assert process.stdout.readline() == "b'Good morning'\n"
+            assert process.wait(DEADLINE) == 0
+        finally:
+            process.kill()
+            process.communicate()
+        topic = belfry.ask("TOPIC", "mail")
+        assert topic[topic.index("completed_total") + 1] == 1, topic
+    print("ok   the_loop_of_the_readme_works", flush=True)
 
 
 def check_celery(python, folder):
@@ -112,8 +139,14 @@ def check_sorted_set(python, folder):
         process.wait()
 
 
+check_readme(find_python())
 if shutil.which("redis-server") is None:
     skip("there is no redis-server here (package redis-server)")
 with tempfile.TemporaryDirectory() as folder:
     check_celery(find_python(), folder)
     check_sorted_set(find_python(), folder)
+newest = install_python(os.path.join(CLIENTS, "python", "redis.txt"), os.path.abspath(sys.argv[4]))
+check_readme(newest)
+with tempfile.TemporaryDirectory() as folder:
+    check_celery(newest, folder)
+    check_sorted_set(newest, folder)

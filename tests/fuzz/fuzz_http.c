@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *query = take_line(&data, &size);
     take_headers(&data, &size);
     struct bel_view name = {method, strlen(method)};
-    call.route = bel__http_route(name, call.texts, call.captures, allow);
+    call.route = bel__http_route(name, call.texts, false, call.captures, allow);
     assert(call.route == NULL || allow[0] == 0 || strlen(allow) < sizeof allow);
     if (call.route != NULL && call.route->own == BEL_HTTP_COMMAND) {
         if (query[0] != 0) bel__http_query(&call, (struct bel_view){query, strlen(query)});

@@ -287,6 +287,11 @@ void model_rule_reschedule(struct model *model, struct timer *plan, int64_t next
 uint64_t model_rule_used(const struct rule *rule);
 /* Sets `*out_ms` to the first nominal time after `after_ms`. Returns false if there is none. */
 bool model_rule_next(const struct rule *rule, int64_t after_ms, int64_t *out_ms);
+
+/* Lists all times of a rule up to `until_ms`, or up to the last of COUNT, and lets MISFIRE choose
+ * from the end of the list. Counts the others as missed. Returns those chosen, which the caller
+ * frees. */
+struct bel_wall *model_rule_misfires(struct rule *rule, int64_t until_ms, size_t *out_count);
 /* Returns when a plan with a next time rings: the nominal time plus its position in the spread
  * window. */
 int64_t model_rings_ms(const struct timer *plan);

@@ -274,17 +274,16 @@ static void make_up(struct model *model, struct timer *plan, const struct bel_wa
     }
 }
 
-/* Rings a plan with COUNT that has missed its times up to and including `until_ms`: lists them all,
- * up to the last that the plan has, and chooses from the end of the list. */
-static void ring_counted(struct model *model, struct timer *plan, int64_t until_ms)
+struct bel_wall *model_rule_misfires(struct rule *rule, int64_t until_ms, size_t *out_count)
 {
-    struct rule *rule = &plan->rule;
-    uint64_t left = rule->said.count - model_rule_used(rule);
-    struct bel_wall *times = NULL, next = {rule->next_ms};
-    size_t count = 0, room = 0, made = 0;
+    uint64_t left = UINT64_MAX;
+    struct bel_wall next = {rule->next_ms};
+    size_t count = 0, room = 16, made = 0;
+    struct bel_wall *times = model_alloc(room * sizeof *times);
+    if (rule->said.count > 0) left = rule->said.count - model_rule_used(rule);
     do {
         if (count == room) {
-            room = 2 * room + 16;
+            room *= 2;
             times = realloc(times, room * sizeof *times);
             if (times == NULL) abort();
         }
@@ -295,7 +294,17 @@ static void ring_counted(struct model *model, struct timer *plan, int64_t until_
         made = count < BEL_MISFIRE_MAX ? count : BEL_MISFIRE_MAX;
     }
     rule->missed += count - made;
-    make_up(model, plan, times + (count - made), made);
+    memmove(times, times + (count - made), made * sizeof *times);
+    *out_count = made;
+    return times;
+}
+
+/* Rings a plan with COUNT that has missed its times up to and including `until_ms`. */
+static void ring_counted(struct model *model, struct timer *plan, int64_t until_ms)
+{
+    size_t made;
+    struct bel_wall *times = model_rule_misfires(&plan->rule, until_ms, &made);
+    make_up(model, plan, times, made);
     free(times);
     set_next(model, plan, until_ms);
 }

@@ -67,29 +67,12 @@ static void set_next(struct job *job, int64_t after_ms)
     rule->has_next = !is_used && model_rule_next(rule, after_ms, &rule->next_ms);
 }
 
-/* Handles the times up to `until_ms`, which are late: all are listed, and MISFIRE chooses from the
- * end of the list. */
+/* Handles the times up to `until_ms`, which are late: MISFIRE chooses. */
 static void make_up(struct model *model, struct job *job, int64_t until_ms)
 {
-    struct rule *rule = rule_of(job);
-    uint64_t left = UINT64_MAX;
-    struct bel_wall *times = NULL, next = {rule->next_ms};
-    size_t count = 0, room = 0, made = 0;
-    if (rule->said.count > 0) left = rule->said.count - model_rule_used(rule);
-    do {
-        if (count == room) {
-            room = 2 * room + 16;
-            times = realloc(times, room * sizeof *times);
-            if (times == NULL) abort();
-        }
-        times[count++] = next;
-    } while (count < left && model_rule_next(rule, next.ms, &next.ms) && next.ms <= until_ms);
-    if (rule->said.misfire == BEL_MISFIRE_LAST) made = 1;
-    if (rule->said.misfire == BEL_MISFIRE_ALL) {
-        made = count < BEL_MISFIRE_MAX ? count : BEL_MISFIRE_MAX;
-    }
-    rule->missed += count - made;
-    for (size_t i = count - made; i < count; i++) {
+    size_t made;
+    struct bel_wall *times = model_rule_misfires(rule_of(job), until_ms, &made);
+    for (size_t i = 0; i < made; i++) {
         pass(model, job, times[i].ms);
     }
     free(times);

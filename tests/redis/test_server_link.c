@@ -410,6 +410,28 @@ static void a_killed_connection_comes_back(void)
     bel__redis_link_close(other);
 }
 
+/* The server replies to the first command before it has received all of the second one. */
+static void a_call_may_be_larger_than_the_buffers_of_its_socket(void)
+{
+    enum {
+        LARGE_BYTES = 16 << 20
+    };
+    static char command[LARGE_BYTES + 64];
+    struct bel_redis_link *link = open_ready((struct bel_redis_link_options){0});
+    struct spoken both = {.call = {.done = done, .replies = 2}};
+    int head = snprintf(command, sizeof command,
+                        "*1\r\n$4\r\nPING\r\n*2\r\n$6\r\nSTRLEN\r\n$%d\r\n", LARGE_BYTES);
+    memset(command + head, 'x', LARGE_BYTES);
+    memcpy(command + head + LARGE_BYTES, "\r\n", 3);
+    both.call.command = (struct bel_view){command, (size_t)head + LARGE_BYTES + 2};
+    send_spoken(link, &both);
+    RUN_UNTIL(both.is_ended);
+    CHECK_NOTE("%.200s", bel__redis_link_why(link));
+    CHECK(both.err == 0 && both.type == BEL_VALUE_NUMBER && both.number == 0);
+    CHECK_EQ(bel__redis_link_connections(link), 1);
+    bel__redis_link_close(link);
+}
+
 /* The server stands still, and later replies to what was asked before. */
 static void a_server_that_stands_still_is_given_up(void)
 {
@@ -441,6 +463,7 @@ int main(void)
     RUN(a_wrong_password_is_named_as_the_reason);
     RUN(messages_of_a_channel_arrive);
     RUN(a_killed_connection_comes_back);
+    RUN(a_call_may_be_larger_than_the_buffers_of_its_socket);
     RUN(a_server_that_stands_still_is_given_up);
     stop_server();
     bel__poller_close(&poller);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that OPERATIONS.md describes every setting, metric and log message."""
 import os
+import pathlib
 import re
 import socket
 import tempfile
@@ -28,7 +29,8 @@ def test_every_setting_is_shown():
 
 def test_the_file_can_be_used():
     values = settings()
-    for name in ("keys", "port-file", "data", "resp", "port", "http"):
+    for name in ("keys", "port-file", "data", "resp", "port", "http", "store-namespace",
+                 "store-password-file", "store-wait", "replicas"):
         del values[name]
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.writelines(f"{name} = {value}  # as shown\n" for name, value in values.items())
@@ -45,6 +47,8 @@ def test_every_metric_is_explained():
         with urllib.request.urlopen(f"http://{server.places['http']}/metrics", timeout=30) as page:
             names = re.findall(r"^# TYPE belfry_(\S+)", page.read().decode(), re.M)
     assert len(names) > 20, names
+    with open(os.path.join(ROOT, "src", "metrics", "metrics.c")) as source:
+        names += re.findall(r'"(store_\w+)"', source.read())  # only with a store on Redis
     table = TEXT[TEXT.index("| metric |"):TEXT.index("    groups:")]
     for name in names:
         assert re.search(rf"`{name}[`{{]", table), f"{name} is not in the table"
@@ -65,10 +69,8 @@ def test_every_line_of_the_log_is_explained():
     folder = os.path.join(ROOT, "src", "server")
     table = TEXT[TEXT.index("| message |"):TEXT.index("## When something is wrong")]
     found = set()
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".c"):
-            continue
-        with open(os.path.join(folder, name)) as file:
+    for name in sorted(pathlib.Path(folder).rglob("*.c")):
+        with open(name) as file:
             found |= set(re.findall(r'BEL_LOG_(?:ERROR|WARN|INFO|DEBUG),\s*"([^"]+)"', file.read()))
             file.seek(0)
             found |= set(re.findall(r'\bfail\(server, err, "([^"]+)"', file.read()))

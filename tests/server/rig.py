@@ -92,14 +92,18 @@ class Server:
         self.start()
 
     def start(self, *flags):
+        return self.launch(["--data", os.path.join(self.folder, "data"), "--resp", "127.0.0.1:0",
+                            "--http", "none", *self.flags, *flags], "data")
+
+    def launch(self, flags, last):
+        """Starts the program, and reads its places up to the last one."""
         log = open(os.path.join(self.folder, "log"), "ab")
-        command = [PROGRAM, "serve", "--data", os.path.join(self.folder, "data"),
-                   "--resp", "127.0.0.1:0", "--http", "none", *self.flags, *flags]
+        command = [PROGRAM, "serve", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         log.close()
         Server.running.append(self)
         self.places = {}
-        while "data" not in self.places:
+        while last not in self.places:
             line = self.process.stdout.readline()
             assert line, f"the server did not start: {self.log()[-2000:]}"
             name, _, value = line.strip().partition(" ")

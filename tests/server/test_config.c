@@ -39,7 +39,7 @@ static void defaults_are_safe(void)
     bel__config_init(&config);
     CHECK(bel__config_check(&config, &error) == 0);
     CHECK(bel__address_is_loopback(&config.resp) && bel__address_is_loopback(&config.http));
-    CHECK(config.durability == BEL_DURABILITY_COMMIT);
+    CHECK(config.durability == BEL_CONFIG_DURABILITY_COMMIT);
     bel__address_print(&config.resp, text);
     CHECK(strcmp(text, "127.0.0.1:7878") == 0);
 }
@@ -182,7 +182,8 @@ static void flags_are_read_both_ways(void)
     CHECK_EQ(config.input_total_bytes_max, 1U << 30);
     CHECK(read_flag("--log-level", "debug") == 0 && config.log_level == BEL_LOG_DEBUG);
     CHECK(read_flag("--durability", "interval") == 0);
-    CHECK(config.durability == BEL_DURABILITY_INTERVAL && config.durability_interval_ms == 1000);
+    CHECK(config.durability == BEL_CONFIG_DURABILITY_INTERVAL &&
+          config.durability_interval_ms == 1000);
     CHECK(bel__config_check(&config, &error) == 0);
     CHECK(read_flag("--durability-interval", "1h") == 0);
     CHECK_EQ(config.durability_interval_ms, UINT32_C(3600000));

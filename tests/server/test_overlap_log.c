@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Which skipped times of recurring jobs get a line in the log. */
-#include "server/overlap_log.h"
+#include "server/embedded/overlap_log.h"
 
 #include "../check.h"
 

@@ -8,9 +8,9 @@
 #include "../check.h"
 #include "core/units.h"
 #include "metrics/commit_window.h"
+#include "server/embedded/pressure_probe.h"
+#include "server/embedded/pressure_watch.h"
 #include "server/info.h"
-#include "server/pressure_probe.h"
-#include "server/pressure_watch.h"
 
 #include <stdio.h>
 #include <string.h>

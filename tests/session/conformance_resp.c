@@ -1,173 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The suite, spoken: a backend that says each command to a session as a client does, and takes the
- * answer from the bytes that come back. What passes here is what the protocol carries. With --resp3
- * it is spoken in version 3.
- *
- *     suite --submit--> [words] --> session --> engine in memory
- *     suite <--reply--- [bytes] <--'
- *
- * A request has a connection of its own while it is under way, because one that waits would hold
- * back the others.
+ * The suite, spoken (speaker.h) to an engine in memory. What passes here is what the protocol
+ * carries. With --resp3 it is spoken in version 3.
  */
 #include "../check.h"
 #include "belfry/engine.h"
 #include "conformance.h"
-#include "decode.h"
-#include "session/session.h"
-#include "spoken.h"
+#include "speaker.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum {
-    LINES_MAX = 64,
-};
-
-/* A connection, and who asks. */
-struct line {
-    struct bel_session *session;
-    struct bel_request *request; /* NULL: it is free */
-};
-
-struct speaker {
-    struct bel_backend backend; /* first */
+struct spoken {
     struct bel_engine *engine;
-    struct bel_service service;
-    struct bel_now now;
-    struct line lines[LINES_MAX];
-    struct line *order[LINES_MAX]; /* those that were asked, from old to new */
-    size_t order_count;
-    unsigned made, gone;
+    struct speaker *speaker;
 };
-
-static int version = 2;
-
-static struct line *find_free(struct speaker *speaker)
-{
-    for (size_t i = 0; i < LINES_MAX; i++) {
-        struct line *line = &speaker->lines[i];
-        if (line->request != NULL) continue;
-        if (line->session != NULL) return line;
-        struct bel_session_owner owner = {.backend = bel_engine_backend(speaker->engine)};
-        CHECK(bel__session_create(&speaker->service, &owner, &line->session) == 0);
-        speaker->made++;
-        if (version == 3) CHECK(bel__session_receive(line->session, "HELLO 3\r\n", 9) == 0);
-        while (bel__session_step(line->session, 1)) {}
-        struct bel_buffer *out = bel__session_output(line->session);
-        bel__buffer_consume(out, out->count);
-        return line;
-    }
-    CHECK(false);
-    return NULL;
-}
-
-static void submit_spoken(struct bel_backend *backend, struct bel_request *request)
-{
-    struct speaker *speaker = (struct speaker *)backend;
-    struct line *line = find_free(speaker);
-    struct bel_buffer words;
-    bel__buffer_init(&words, 8 << 20);
-    spoken_command(&request->command, &words);
-    CHECK(bel__session_receive(line->session, bel__buffer_data(&words), words.count) == 0);
-    bel__buffer_finish(&words);
-    line->request = request;
-    speaker->order[speaker->order_count++] = line;
-}
-
-static void leave_order(struct speaker *speaker, size_t index)
-{
-    speaker->order_count--;
-    for (size_t i = index; i < speaker->order_count; i++) {
-        speaker->order[i] = speaker->order[i + 1];
-    }
-}
-
-/* Hangs up. What was not parsed is never done, and a claim is taken back. */
-static bool withdraw_spoken(struct bel_backend *backend, struct bel_request *request)
-{
-    struct speaker *speaker = (struct speaker *)backend;
-    for (size_t i = 0; i < speaker->order_count; i++) {
-        struct line *line = speaker->order[i];
-        if (line->request != request) continue;
-        leave_order(speaker, i);
-        bel__session_destroy(line->session);
-        *line = (struct line){0};
-        return true;
-    }
-    return false;
-}
-
-/* Hands over the answer of a line, if it is there. */
-static bool answer(struct speaker *speaker, size_t index)
-{
-    struct line *line = speaker->order[index];
-    struct bel_buffer *out = bel__session_output(line->session);
-    struct answer heard;
-    struct spoken_reply spoken;
-    if (out->count == 0) return false;
-    CHECK_EQ(answer_decode((struct bel_view){bel__buffer_data(out), out->count}, &heard),
-             out->count);
-    struct bel_request *request = line->request;
-    line->request = NULL;
-    leave_order(speaker, index);
-    spoken_answer(request->command.verb, &heard, &spoken);
-    request->done(request, &spoken.reply);
-    spoken_free(&spoken);
-    answer_free(&heard);
-    bel__buffer_consume(out, out->count);
-    return true;
-}
-
-static struct bel_next turn_spoken(struct bel_backend *backend, struct bel_now now)
-{
-    struct speaker *speaker = (struct speaker *)backend;
-    speaker->now = now;
-    for (size_t i = 0; i < speaker->order_count; i++) {
-        while (bel__session_step(speaker->order[i]->session, 1)) {}
-    }
-    struct bel_next next = bel_backend_turn(bel_engine_backend(speaker->engine), now);
-    for (size_t i = 0; i < speaker->order_count;) {
-        if (!answer(speaker, i)) i++;
-    }
-    return next;
-}
-
-static void be_gone(void *context)
-{
-    struct speaker *speaker = context;
-    speaker->gone++;
-}
 
 static void open_spoken(struct subject *s)
 {
-    struct speaker *speaker = calloc(1, sizeof *speaker);
-    CHECK(speaker != NULL);
-    speaker->backend = (struct bel_backend){
-        .submit = submit_spoken, .withdraw = withdraw_spoken, .turn = turn_spoken};
-    speaker->now = s->now;
+    struct spoken *spoken = calloc(1, sizeof *spoken);
     struct bel_engine_options options = {.now = s->now, .zones = s->zones};
-    CHECK(bel_engine_open(&options, &speaker->engine, NULL) == 0);
-    speaker->service = (struct bel_service){.zones = s->zones,
-                                            .now = &speaker->now,
-                                            .output_bytes_max = 64 << 20,
-                                            .gone = be_gone,
-                                            .context = speaker};
-    s->context = speaker;
-    s->backend = &speaker->backend;
+    CHECK(spoken != NULL && bel_engine_open(&options, &spoken->engine, NULL) == 0);
+    spoken->speaker = speaker_open(bel_engine_backend(spoken->engine), s->zones, s->now);
+    s->context = spoken;
+    s->backend = speaker_backend(spoken->speaker);
 }
 
 static void close_spoken(struct subject *s)
 {
-    struct speaker *speaker = s->context;
-    for (size_t i = 0; i < LINES_MAX; i++) {
-        bel__session_destroy(speaker->lines[i].session);
-    }
-    while (speaker->gone < speaker->made) {
-        (void)bel_backend_turn(bel_engine_backend(speaker->engine), s->now);
-    }
-    bel_engine_close(speaker->engine);
-    free(speaker);
+    struct spoken *spoken = s->context;
+    speaker_close(spoken->speaker, s->now);
+    bel_engine_close(spoken->engine);
+    free(spoken);
 }
 
 int main(int argc, char **argv)
@@ -178,7 +43,7 @@ int main(int argc, char **argv)
                                        .close = close_spoken};
     int used = 1;
     if (argc > 1 && strcmp(argv[1], "--resp3") == 0) {
-        version = 3;
+        speaker_set_version(3);
         used++;
     }
     return conformance_run(&spoken, argc > used ? argv[used] : NULL);

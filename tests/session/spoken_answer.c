@@ -248,7 +248,8 @@ static void take_explanation(struct spoken_reply *spoken, const struct answer *m
 }
 
 enum {
-    TOPIC_NUMBERS = 15, /* fields of a topic besides its states and settings */
+    TOPIC_NUMBERS = 9, /* fields of a topic besides its states, rates and settings */
+    TOPIC_RATES = 6,   /* of all stores but those on Redis */
 };
 
 /* Settings are what stands between the last of the counts and the first of what timers wait for. */
@@ -270,8 +271,9 @@ static void take_topic(struct spoken_reply *spoken, const struct answer *map)
         CHECK(answer_field(map, bel_state_name((enum bel_state)i)) != NULL);
         topic->counts[i] = count_of(map, bel_state_name((enum bel_state)i));
     }
+    size_t rates = answer_field(map, "claims_per_minute") != NULL ? TOPIC_RATES : 0;
     size_t end = map->count - 2 * (size_t)BEL_WAITS;
-    for (size_t i = 2 * (size_t)(TOPIC_NUMBERS + BEL_STATES); i < end; i += 2) {
+    for (size_t i = 2 * (TOPIC_NUMBERS + rates + BEL_STATES); i < end; i += 2) {
         settings[topic->settings_count++] =
             (struct bel_setting){map->items[i].text, map->items[i + 1].text};
     }

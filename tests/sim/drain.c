@@ -79,7 +79,7 @@ static void open_jobs(struct world *world)
         add_command(world, &orders, &command);
     }
     run_orders(world, &orders);
-    for (size_t i = 0; i < 2 && !world->config.is_judged; i++) {
+    for (size_t i = 0; i < 2; i++) {
         struct bel_command command = {.verb = BEL_VERB_JOB_CANCEL};
         command.job_target.id = i == 0 ? BEL_VIEW("r0") : BEL_VIEW("r1");
         orders.count = 0;
@@ -261,6 +261,27 @@ void drain(struct world *world)
     if (!world->has_failed) (void)check_jobs(world, true);
 }
 
+/* A breaker that one failure opens, and a rate that others follow. */
+static void add_limits(struct world *world, struct list_of_orders *orders)
+{
+    uint64_t ms = world->config.pace_ms;
+    struct bel_command command = {.verb = BEL_VERB_LIMIT};
+    if (!has_feature(world, FEATURE_LIMITS)) return;
+    command.limit = (struct bel_limit){.action = BEL_LIMIT_SET,
+                                       .resource = BEL_VIEW("api"),
+                                       .has_breaker = true,
+                                       .breaker_failures = 1,
+                                       .breaker_open_ms = 1 + ms,
+                                       .breaker_max_ms = 1 + 4 * ms};
+    add_command(world, orders, &command);
+    command.limit = (struct bel_limit){.action = BEL_LIMIT_SET,
+                                       .resource = BEL_VIEW("db"),
+                                       .has_rate = true,
+                                       .rate_count = 1,
+                                       .rate_ms = 1 + 16 * ms};
+    add_command(world, orders, &command);
+}
+
 /* Short lives, so that a lot happens; and little to be made up for after a long time. */
 void set_up_topics(struct world *world)
 {
@@ -270,6 +291,7 @@ void set_up_topics(struct world *world)
                                               {{"misfire_after", 13}, {"20s", 3}}};
     const struct bel_setting *settings = world->config.pace_ms < 1000 ? quick : slow;
     struct list_of_orders orders = {0};
+    add_limits(world, &orders);
     for (size_t i = 0; i < TOPICS - 1; i++) { /* one comes to be later */
         add_command(world, &orders,
                     &(struct bel_command){.verb = BEL_VERB_CONFIGURE,

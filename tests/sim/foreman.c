@@ -6,7 +6,8 @@
  *
  *     a task is delivered after an ACK of each task that it needs to be done,
  *     and never after one of a task that it needs to fail;
- *     no task is delivered after CANCEL was answered, nor between PAUSE and RESUME.
+ *     no task is delivered after CANCEL was answered, nor between PAUSE and RESUME;
+ *     a result that was acknowledged is part of the deliveries that need the task.
  *
  * An ACK counts until the task is delivered again.
  */
@@ -28,6 +29,7 @@ enum {
 struct seen_task {
     bool is_acked; /* an ACK was asked for */
     bool is_done;  /* and answered */
+    bool has_result;
 };
 
 struct seen_job {
@@ -145,6 +147,7 @@ static void note_acks(struct foreman *foreman, const struct order *order, bool i
         if (job == NULL) continue;
         job->tasks[task].is_acked = true;
         if (is_done) job->tasks[task].is_done = true;
+        if (is_done && ack->has_result) job->tasks[task].has_result = true;
     }
 }
 
@@ -240,6 +243,20 @@ static void check_edges(struct foreman *foreman, const struct seen_job *job, uin
     }
 }
 
+/* Sessions do not read results: then there are none. */
+static void check_results(struct foreman *foreman, const struct seen_job *job, uint32_t task,
+                          const struct bel_delivery *delivery)
+{
+    const struct bel_job_edge *after = bel__job_after(job->graph, task);
+    uint32_t count = job->graph->tasks[task].after_count;
+    for (uint32_t i = 0; delivery->results_count == count && i < count; i++) {
+        if (!job->tasks[after[i].task].has_result || delivery->results[i].has_result) continue;
+        world_fail(foreman->world, "result",
+                   "%s/%" PRIu32 " is delivered without the result of %" PRIu32, job->id, task,
+                   after[i].task);
+    }
+}
+
 bool foreman_is_task(const struct bel_delivery *delivery)
 {
     for (size_t i = 0; i < delivery->headers_count; i++) {
@@ -258,5 +275,6 @@ void foreman_delivered(struct foreman *foreman, const struct bel_delivery *deliv
                    job->id, task, job->is_cancelled ? "cancelled" : "paused");
     }
     check_edges(foreman, job, task);
+    check_results(foreman, job, task, delivery);
     job->tasks[task] = (struct seen_task){0};
 }

@@ -246,6 +246,9 @@ static void choose_schedule(struct world *world, struct order *order, struct bel
     if (has_feature(world, FEATURE_LIMITS)) {
         struct draw draw = draw_of(world);
         spec->resource = draw_resource(&draw);
+        if (chance(world, 50)) {
+            spec->resource = chance(world, 70) ? BEL_VIEW("api") : BEL_VIEW("db");
+        }
     }
     spec->retry = view_of(retries[below(world, 5)]);
     spec->lease_ms = chance(world, 30) ? 1 + below(world, world->config.pace_ms) : 0;
@@ -313,24 +316,42 @@ static void choose_list(struct world *world, struct order *order, struct bel_lis
     draw_list(&draw, list);
 }
 
-/* A small job; one that recurs if there is no judge, whose model does not know it. */
+/* A small job; now and then one that recurs. */
 static void choose_job(struct world *world, struct order *order, struct bel_job_submit *submit)
 {
-    static const char *const rules[] = {"50ms", "200ms", "2s", "7s"};
+    static const struct {
+        const char *every, *overlap;
+    } rules[] = {{"50ms", "queue"}, {"200ms", "skip"}, {"2s", "queue"}, {"7s", "allow"}};
     struct draw draw = draw_of(world);
     order->payload = calloc(1, DRAW_JOB_BYTES);
     if (order->payload == NULL) abort();
     submit->text = draw_job(&draw, has_feature(world, FEATURE_LIMITS), order->payload);
     submit->is_replacement = chance(world, 25);
-    bool recurs = chance(world, 15);
+    bool recurs = chance(world, 20);
     uint64_t rule = below(world, 4);
-    if (!recurs || world->config.is_judged || submit->is_replacement) return;
+    if (!recurs) return;
     int bytes = snprintf(order->payload, DRAW_JOB_BYTES,
-                         "{\"id\":\"r%u\",\"every\":\"%s\",\"count\":%u,\"tasks\":["
-                         "{\"id\":\"0\",\"topic\":\"mail\"},"
+                         "{\"id\":\"r%u\",\"every\":\"%s\",\"count\":%u,\"overlap\":\"%s\","
+                         "\"tasks\":[{\"id\":\"0\",\"topic\":\"mail\"},"
                          "{\"id\":\"1\",\"topic\":\"work\",\"after\":[\"0\"]}]}",
-                         (unsigned)rule % 2, rules[rule], 1 + (unsigned)below(world, 5));
+                         (unsigned)rule % 2, rules[rule].every, 3 + (unsigned)below(world, 2),
+                         rules[rule].overlap);
     submit->text.bytes = (size_t)bytes;
+}
+
+/* Gives a command the id of a recurring job, now and then. */
+static void choose_recurring(struct world *world, struct bel_command *command)
+{
+    bool is_target = command->verb == BEL_VERB_JOB_PAUSE || command->verb == BEL_VERB_JOB_RESUME ||
+                     command->verb == BEL_VERB_JOB_CANCEL;
+    if (!is_target && command->verb != BEL_VERB_JOB_GET) return;
+    if (!chance(world, 50)) return;
+    struct bel_view id = chance(world, 50) ? BEL_VIEW("r0") : BEL_VIEW("r1");
+    if (is_target) {
+        command->job_target.id = id;
+    } else {
+        command->job_get.id = id;
+    }
 }
 
 static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
@@ -379,7 +400,7 @@ static enum bel_verb choose_verb(struct world *world)
     };
     size_t count = sizeof weights / sizeof weights[0];
     if (!has_feature(world, FEATURE_LIMITS)) count--;
-    if (has_feature(world, FEATURE_JOBS) && chance(world, 20)) {
+    if (has_feature(world, FEATURE_JOBS) && chance(world, 28)) {
         return draw_verb(&world->random, job_weights, sizeof job_weights / sizeof job_weights[0]);
     }
     enum bel_verb verb = draw_verb(&world->random, weights, count);
@@ -401,6 +422,9 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         return;
     case BEL_VERB_FAIL:
         draw_fail(&draw, &command->fail);
+        if (has_feature(world, FEATURE_LIMITS) && chance(world, 60)) { /* opens a breaker */
+            command->fail.kind = BEL_FAIL_RESOURCE;
+        }
         return;
     case BEL_VERB_LIST:
         choose_list(world, order, &command->list);
@@ -413,6 +437,10 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         return;
     case BEL_VERB_LIMIT:
         draw_limit(&draw, &command->limit);
+        if (command->limit.action == BEL_LIMIT_SET && chance(world, 40)) { /* with its debt */
+            command->limit.resource = BEL_VIEW("db");
+            command->limit.has_rate = true;
+        }
         return;
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
@@ -422,6 +450,7 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         return;
     default:
         draw_small(&draw, command);
+        if (has_feature(world, FEATURE_JOBS)) choose_recurring(world, command);
         return;
     }
 }

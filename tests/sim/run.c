@@ -185,7 +185,7 @@ static void ask_pages(struct world *world)
 static void begin_turn(struct world *world)
 {
     world->told.count = 0;
-    world->has_caught_up = false;
+    world->has_caught_up = world->has_gone_on = false;
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
 }
 
@@ -311,6 +311,7 @@ static void finish_turn(struct world *world)
                        bel_verb_name(left->requests[ENGINE_SIDE].command.verb), i);
             return;
         }
+        world->has_gone_on = true;
         engine_turn(world);
     }
 }
@@ -352,7 +353,7 @@ static void take_begun(struct world *world, struct list_of_orders *out)
 /* Gives `orders` to both sides and lets them work, beside what clients say unless it is quiet. */
 static void turn_with(struct world *world, const struct list_of_orders *orders, bool is_quiet)
 {
-    struct list_of_orders begun = {0};
+    struct list_of_orders begun = {0}, none = {0};
     copy_poll(world->copy);
     for (size_t i = 0; i < orders->count; i++) {
         ask(world, orders->items[i]);
@@ -372,6 +373,7 @@ static void turn_with(struct world *world, const struct list_of_orders *orders, 
     take_begun(world, &begun);
     bool is_late = has_feature(world, FEATURE_LATE_SYNC);
     if (world->judge != NULL && !judge_turn(world->judge, &begun)) dismiss_judge(world, "unclear");
+    if (world->judge != NULL && world->has_gone_on) (void)judge_turn(world->judge, &none); /* too */
     if (world->judge != NULL) (void)judge_compare(world->judge, !is_late && !run_is_down(world));
     free(begun.items);
     tap_name_for_book(world); /* what was taken back in this turn may be given to others in it */

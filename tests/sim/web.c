@@ -318,7 +318,7 @@ static bool write_request(struct web *web, struct writing *writing)
     const struct bel_http_route *route = write_route(writing, web->path);
     if (route == NULL) return false;
     struct bel_view method = {route->method, strlen(route->method)};
-    web->call.route = bel__http_route(method, web->path, web->call.captures, allow);
+    web->call.route = bel__http_route(method, web->path, false, web->call.captures, allow);
     if (web->call.route != route) return false;
     send_fields(web, writing->fields);
     return true;

@@ -322,8 +322,8 @@ int world_open(struct world *world, struct bel_why *why)
         world->recovered = world->synced = store->batch;
         if (is_old(world)) make_old(store);
         err = bel__engine_open_on(&options, store, &world->entropy.entropy, &world->engine);
-        /* The model answers every query in the turn in which it was asked. */
-        if (err == 0 && world->judge != NULL) world->engine->reads_max = UINT32_MAX;
+        /* The model answers every request in the turn in which it was asked. */
+        if (err == 0 && world->judge != NULL) world->engine->rows_max = UINT32_MAX;
         if (err) bel__store_close(store);
     }
     if (err == 0 && is_old(world)) world->engine->migration.rows_max = 3;

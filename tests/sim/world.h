@@ -246,6 +246,7 @@ struct world {
     struct bel_now calm; /* when that was done last */
     bool is_short;       /* a turn was not enough for what was due in it */
     bool has_caught_up;  /* this turn took several of the engine, for what was due */
+    bool has_gone_on;    /* this turn took several of the engine, for an order */
     uint64_t hash;
 
     bool has_failed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/duration.h"
 #include "cli/local_time.h"
+#include "cli/relative_time.h"
 
 #include "belfry/instant.h"
 
@@ -29,6 +30,8 @@ static void durations_in_words(void)
         {"2 days, 3 hrs", 2 * DAY + 3 * HOUR},
         {"1.5 hours", HOUR + 30 * MINUTE},
         {"2 weeks", 14 * DAY},
+        {"an hour", HOUR},
+        {"a week and one day", 8 * DAY},
         {"250 milliseconds", 250},
         {"PT1H", HOUR},
         {"0", 0},
@@ -86,6 +89,15 @@ static void local_times(void)
         {"2026-12-24 18:00", "2026-12-24T18:00:00[Europe/Berlin]"},
         {"2026-12-24T18:00", "2026-12-24T18:00:00[Europe/Berlin]"},
         {"2028-02-29 00:00", "2028-02-29T00:00:00[Europe/Berlin]"},
+        {"9am", "2026-11-19T09:00:00[Europe/Berlin]"},
+        {"9 PM", "2026-11-18T21:00:00[Europe/Berlin]"},
+        {"12:15am", "2026-11-19T00:15:00[Europe/Berlin]"},
+        {"12pm", "2026-11-19T12:00:00[Europe/Berlin]"},
+        {"noon", "2026-11-19T12:00:00[Europe/Berlin]"},
+        {"tomorrow at 9:30 pm", "2026-11-19T21:30:00[Europe/Berlin]"},
+        {"18:00 tomorrow", "2026-11-19T18:00:00[Europe/Berlin]"},
+        {"9 am friday", "2026-11-20T09:00:00[Europe/Berlin]"},
+        {"2026-12-24 at noon", "2026-12-24T12:00:00[Europe/Berlin]"},
     };
     struct bel_zones *zones;
     const struct bel_zone *zone;
@@ -125,11 +137,66 @@ static void what_is_no_local_time(void)
                                        "1795006200000",
                                        "fr 09:00",
                                        "fridays 09:00",
-                                       "18:00 tomorrow"};
+                                       "0am",
+                                       "13pm",
+                                       "9 xm",
+                                       "18:00 tomorrow 9am",
+                                       "next friday 18:00",
+                                       "at 18:00"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         CHECK_NOTE("'%s'", rows[i]);
         CHECK(!bel__local_time_is(rows[i]));
     }
+}
+
+static void days_without_a_time(void)
+{
+    CHECK(bel__local_time_is_day("tomorrow") && bel__local_time_is_day("Fri"));
+    CHECK(bel__local_time_is_day("2026-12-24"));
+    CHECK(!bel__local_time_is_day("tomorrow 09:00") && !bel__local_time_is_day("2026-12-24T"));
+    CHECK(!bel__local_time_is_day("") && !bel__local_time_is_day("2026-12"));
+}
+
+static void only_a_date_does_not_need_now(void)
+{
+    CHECK(bel__local_time_needs_now("18:00"));
+    CHECK(bel__local_time_needs_now("tomorrow 18:00"));
+    CHECK(bel__local_time_needs_now("fri 18:00"));
+    CHECK(!bel__local_time_needs_now("2026-12-24 18:00"));
+    CHECK(!bel__local_time_needs_now("2026-12-24T18:00:00Z"));
+}
+
+static void times_by_their_distance(void)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } rows[] = {
+        {"now", 7000000},          {"+5m", 7300000},       {"-1h", 3400000},
+        {"in 5 minutes", 7300000}, {"In 1h30m", 12400000}, {"30 minutes ago", 5200000},
+        {"+0", 7000000},           {"-2h", -200000},
+    };
+    static const char *const none[] = {"",     "5m",        "+5",       "in",   "in 5",
+                                       "ago",  "5 ago",     "+",        "+-5m", "in tomorrow",
+                                       "nowt", "+tomorrow", "in 5m ago"};
+    struct bel_wall now = {7000000}, out = {77};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_NOTE("'%s'", rows[i].text);
+        CHECK(bel__relative_time_is(rows[i].text));
+        CHECK(bel__relative_time(rows[i].text, now, &out) == 0);
+        CHECK(out.ms == rows[i].ms);
+    }
+    out.ms = 77;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        CHECK_NOTE("'%s'", none[i]);
+        CHECK(!bel__relative_time_is(none[i]));
+        CHECK(bel__relative_time(none[i], now, &out) == BEL_EINVAL);
+    }
+    now.ms = INT64_MAX - 1000;
+    CHECK(bel__relative_time("+5m", now, &out) == BEL_ERANGE);
+    now.ms = INT64_MIN + 1000;
+    CHECK(bel__relative_time("-5m", now, &out) == BEL_ERANGE);
+    CHECK(out.ms == 77);
 }
 
 int main(void)
@@ -139,5 +206,8 @@ int main(void)
     RUN(only_words_are_rewritten);
     RUN(local_times);
     RUN(what_is_no_local_time);
+    RUN(days_without_a_time);
+    RUN(only_a_date_does_not_need_now);
+    RUN(times_by_their_distance);
     return 0;
 }

@@ -395,7 +395,8 @@ static void a_key_that_is_refused_is_not_repeated(void)
 
 static void addresses_are_understood(void)
 {
-    static const char *const bad[] = {"", ":", "[::1", "[::1]x", "host:", "host:x", "host:123456"};
+    static const char *const bad[] = {
+        "", ":", "[::1", "[::1]x", "host:", "host:x", "host:123456", "127.0.0.1:73414", "host:0"};
     struct bel_client_why why;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK_NOTE("%s", bad[i]);

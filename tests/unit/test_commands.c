@@ -7,6 +7,7 @@
 #include "../check.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
+#include "commands/option_names.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -223,6 +224,42 @@ static void usage_is_cut_off_where_there_is_no_room(void)
     CHECK(strstr(whole, "[CONFLICT replace|keep|reject|earliest|latest]") != NULL);
 }
 
+static void check_names(const char *command, const char *message, const char *want)
+{
+    char text[80];
+    struct bel_view view = {message, strlen(message)};
+    CHECK_NOTE("%s", message);
+    bel__option_names_replace_error(find(command), view, bel__option_name_small, NULL, text,
+                                    sizeof text);
+    CHECK(strcmp(text, want) == 0);
+}
+
+static void names_of_options_are_replaced_in_messages(void)
+{
+    check_names("SCHEDULE", "ERR COUNT needs EVERY, CRON or RRULE",
+                "ERR count needs every, cron or rrule");
+    check_names("SCHEDULE", "CONFLICT CONFLICT is given twice", "CONFLICT conflict is given twice");
+    check_names("SCHEDULE", "BADARG GAP: 'IN' is not one of next",
+                "BADARG gap: 'IN' is not one of next");
+    check_names("SCHEDULE", "ERR INN IN- X-IN IN_ IN.", "ERR INN IN- X-IN IN_ in.");
+    check_names("GET", "ERR IN is no option", "ERR IN is no option");
+    check_names("SCHEDULE", "ERR", "ERR");
+    check_names("SCHEDULE", "", "");
+}
+
+static void messages_are_cut_off_where_there_is_no_room(void)
+{
+    static const char message[] = "ERR COUNT needs EVERY, CRON or RRULE";
+    for (size_t room = 1; room < 2 * sizeof message; room++) {
+        char text[2 * sizeof message + 1];
+        memset(text, '#', sizeof text);
+        bel__option_names_replace_error(find("SCHEDULE"),
+                                        (struct bel_view){message, strlen(message)},
+                                        bel__option_name_small, NULL, text, room);
+        CHECK(strlen(text) < room && text[room] == '#');
+    }
+}
+
 int main(void)
 {
     RUN(a_command_is_found_in_any_case);
@@ -235,5 +272,7 @@ int main(void)
     RUN(arguments_can_be_told_apart);
     RUN(usage_is_one_line);
     RUN(usage_is_cut_off_where_there_is_no_room);
+    RUN(names_of_options_are_replaced_in_messages);
+    RUN(messages_are_cut_off_where_there_is_no_room);
     return 0;
 }

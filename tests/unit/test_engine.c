@@ -285,7 +285,7 @@ static void more_than_a_batch_holds_is_several(void)
     turn(&world);
     CHECK(answer[0].is_done && !answer[COUNT - 1].is_done);
     CHECK(world.next.due.ns <= world.now.boot.ns); /* there is more to do */
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < COUNT; i++) {
         turn(&world);
     }
     for (int i = 0; i < COUNT; i++) {

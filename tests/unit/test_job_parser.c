@@ -224,15 +224,17 @@ static void a_rule_makes_a_recurring_job(void)
     is(graph->plan.rule, "300000");
     bel__job_graph_destroy(graph);
     refuses(BEL_EINVAL, "{\"cron\":\"0 99 * * *\",\"tasks\":[]}",
-            "cron: at byte 2, expected an hour from 0 to 23");
+            "cron: at byte 3, expected an hour from 0 to 23");
     refuses(BEL_EINVAL, "{\"cron\":\"5m\",\"tasks\":[]}", "cron: not a rule of this kind");
     refuses(BEL_EINVAL, "{\"every\":0,\"tasks\":[]}", "every: must be more than 0");
     refuses(BEL_EINVAL, "{\"every\":\"1m\",\"cron\":\"@daily\",\"tasks\":[]}",
             "cron: give one of every, cron, rrule");
     refuses(BEL_EINVAL, "{\"tz\":\"UTC\",\"tasks\":[]}", "tz: needs every, cron or rrule");
     refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"Berlin\",\"tasks\":[]}",
-            "tz: not the name of a time zone: did you mean Europe/Berlin?");
+            "tz: 'Berlin' is not the name of a time zone: did you mean Europe/Berlin?");
     refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"Mars/Olympus\",\"tasks\":[]}",
+            "tz: 'Mars/Olympus' is not the name of a time zone, e.g. Europe/Berlin");
+    refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"a b\",\"tasks\":[]}",
             "tz: not the name of a time zone, e.g. Europe/Berlin");
     refuses(BEL_EINVAL, "{\"then\":[{\"job\":{\"every\":\"1m\",\"tasks\":[]}}],\"tasks\":[]}",
             "then[0].job.every: a job of then cannot recur");
@@ -297,13 +299,16 @@ static void wrong_values_are_named_by_their_path(void)
     refuses(BEL_EINVAL, "{\"priority\":0,\"tasks\":[]}",
             "priority: expected a whole number from 1 to 10");
     refuses(BEL_EINVAL, TASK(",\"retry\":\"3\""),
-            "tasks[0].retry: at byte 1, expected a unit, as in 5s, or max(5) for 5 attempts; also "
+            "tasks[0].retry: at byte 2, expected a unit, as in 5s, or max(5) for 5 attempts; also "
             "fixed(1s) max(3)");
     refuses(BEL_EINVAL, TASK(",\"idle\":0"), "tasks[0].idle: must be more than 0");
     refuses(BEL_EINVAL, TASK(",\"in\":\"1s\",\"at\":1900000000000"),
             "tasks[0].at: in is there too: give one of them");
     refuses(BEL_EINVAL, TASK(",\"at\":1900000000"),
             "tasks[0].at: this looks like seconds: give milliseconds");
+    refuses(BEL_EINVAL, TASK(",\"at\":-1"), "tasks[0].at: this is before 1970");
+    refuses(BEL_EINVAL, TASK(",\"at\":\"1969-12-31T00:00:00Z\""),
+            "tasks[0].at: this is before 1970");
     refuses(BEL_EINVAL, TASK(",\"payload\":1,\"payload_base64\":\"\""),
             "tasks[0].payload_base64: payload is there too: give one of them");
     refuses(BEL_EINVAL, TASK(",\"payload_base64\":\"AP8\""),

@@ -676,9 +676,48 @@ static void test_reserved_meanwhile(void)
     rig_finish(&rig);
 }
 
+/* A timer that is scheduled while a replacement is being written, in whichever turn, cannot get the
+ * id of one of its tasks: the task gets it in the end. */
+static void test_schedule_while_replacing(void)
+{
+    for (int turns = 0, is_over = 0; !is_over; turns++) {
+        struct rig rig = {.work_max = 20};
+        struct bel_command submit = {.verb = BEL_VERB_JOB_SUBMIT}, schedule = {0};
+        struct rig_seen later = {0};
+        rig_open(&rig);
+        CHECK(rig_submit(&rig, "{\"id\":\"w\",\"tasks\":[]}") == 0);
+        text.used = 0;
+        rig_put(&text, "{\"id\":\"w\",\"tasks\":[{\"id\":\"0\",\"topic\":\"t\"}");
+        for (int i = 1; i < 12; i++) {
+            rig_put(&text, ",{\"id\":\"%d\",\"topic\":\"t\"}", i);
+        }
+        rig_put(&text, "]}");
+        submit.job_submit.text = view(text.bytes);
+        submit.job_submit.is_replacement = true;
+        schedule.schedule = (struct bel_schedule_spec){
+            .topic = view("t"), .id = view("w/1"), .plan.rule = view("1h")};
+        struct bel_request first = {.command = submit, .done = rig_see, .user = &rig.seen};
+        struct bel_request second = {.command = schedule, .done = rig_see, .user = &later};
+        memset(&rig.seen, 0, sizeof rig.seen);
+        bel_backend_submit(bel_engine_backend(rig.engine), &first);
+        for (int i = 0; i < turns; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        is_over = rig.seen.is_done;
+        bel_backend_submit(bel_engine_backend(rig.engine), &second);
+        rig_settle(&rig);
+        CHECK_NOTE("turn %d: %.80s", turns, rig.seen.why);
+        CHECK(rig.seen.is_done && later.is_done);
+        CHECK(rig.seen.err == 0 ? later.err == BEL_ECONFLICT
+                                : rig.seen.err == BEL_ECONFLICT && later.err == 0);
+        rig_finish(&rig);
+    }
+}
+
 int main(void)
 {
     test_reserved_meanwhile();
+    test_schedule_while_replacing();
     test_chain();
     test_diamond();
     test_failure_skips();

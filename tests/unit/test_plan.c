@@ -139,11 +139,38 @@ static void texts_that_are_no_rule_are_refused_where_they_are_wrong(void)
     bel_plan_destroy(NULL);
 }
 
-static void plans_say_what_they_are_in_english(void)
+struct sentence {
+    const char *rule, *sentence;
+};
+
+static void check_sentences(const struct sentence *rows, unsigned count)
 {
-    static const struct {
-        const char *rule, *sentence;
-    } rows[] = {
+    for (unsigned i = 0; i < count; i++) {
+        char text[200];
+        struct bel_plan *plan = make(rows[i].rule, NULL);
+        size_t bytes = bel_plan_explain(plan, text, sizeof text);
+        CHECK_NOTE("%.40s: %s", rows[i].rule, text);
+        CHECK(strcmp(text, rows[i].sentence) == 0);
+        CHECK_EQ(bytes, strlen(text));
+        bel_plan_destroy(plan);
+    }
+}
+
+static void the_end_of_a_plan_in_english(void)
+{
+    struct bel_plan_options options = {
+        .count = 3, .has_until = true, .until = {HOUR}, .mode = BEL_PLAN_DELAY};
+    char text[200];
+    struct bel_plan *plan = make("1m", &options);
+    (void)bel_plan_explain(plan, text, sizeof text);
+    CHECK(strcmp(text, "Every 1m, counted from the end of the previous run, at most 3 times, until "
+                       "1970-01-01 01:00 UTC.") == 0);
+    bel_plan_destroy(plan);
+}
+
+static void times_of_day_in_english(void)
+{
+    static const struct sentence rows[] = {
         {"90m", "Every 1h30m."},
         {"0 9 * * 1-5", "At 09:00 on Monday to Friday, UTC."},
         {"0\t9\t*\t*\t1-5", "At 09:00 on Monday to Friday, UTC."},
@@ -166,12 +193,26 @@ static void plans_say_what_they_are_in_english(void)
         {"0 */7 * * *", "At minute 0 of hours 0, 7, 14 and 21, UTC."},
         {"0 */2 * * *", "Every 2 hours, UTC."},
         {"0 * * * *", "Every hour, UTC."},
+        {"0 9-17 * * *", "Every hour from 09:00 to 17:00, UTC."},
+        {"0 22-6 * * 1-5", "Every hour from 22:00 to 06:00 on Monday to Friday, UTC."},
+        {"0 8-18/2 * * *", "Every 2 hours from 08:00 to 18:00, UTC."},
+        {"0 0-22 * * *", "Every hour from 00:00 to 22:00, UTC."},
+        {"0 2-0 * * *", "Every hour from 02:00 to 00:00, UTC."},
+        {"30 9-17 * * *", "At minute 30 of hours 9 to 17, UTC."},
+        {"0 0-6,20-23,12 * * *", "At minute 0 of hours 12 and 20 to 6, UTC."},
         {"0 0 */2 * * *", "Every 2 hours, UTC."},
         {"0 0-23/2 * * *", "Every 2 hours, UTC."},
         {"5 */2 * * *", "At minute 5 of every 2nd hour, UTC."},
         {"*/15 */2 * * *", "Every 15 minutes of every 2nd hour, UTC."},
         {"0,5,10,15,20,25,30,35,40,45,50,55 * * * *", "Every 5 minutes, UTC."},
-        {"0 1-23/2 * * *", "At minute 0 of every 2nd hour from 1 to 23, UTC."},
+        {"0 1-23/2 * * *", "Every 2 hours from 01:00 to 23:00, UTC."},
+    };
+    check_sentences(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void days_in_english(void)
+{
+    static const struct sentence rows[] = {
         {"0 0 * * FRI-SUN", "At 00:00 on Friday to Sunday, UTC."},
         {"0 0 * * SAT,SUN", "At 00:00 on Sunday and Saturday, UTC."},
         {"*/10 22-6 * * *", "Every 10 minutes of hours 22 to 6, UTC."},
@@ -193,23 +234,7 @@ static void plans_say_what_they_are_in_english(void)
         {"0 0 */2 * 5",
          "At 00:00 on every 2nd day from 1 to 31 of the month if that is Friday, UTC."},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[200];
-        struct bel_plan *plan = make(rows[i].rule, NULL);
-        size_t bytes = bel_plan_explain(plan, text, sizeof text);
-        CHECK_NOTE("%.40s: %s", rows[i].rule, text);
-        CHECK(strcmp(text, rows[i].sentence) == 0);
-        CHECK_EQ(bytes, strlen(text));
-        bel_plan_destroy(plan);
-    }
-    struct bel_plan_options options = {
-        .count = 3, .has_until = true, .until = {HOUR}, .mode = BEL_PLAN_DELAY};
-    char text[200];
-    struct bel_plan *plan = make("1m", &options);
-    (void)bel_plan_explain(plan, text, sizeof text);
-    CHECK(strcmp(text, "Every 1m, counted from the end of the previous run, at most 3 times, until "
-                       "1970-01-01 01:00 UTC.") == 0);
-    bel_plan_destroy(plan);
+    check_sentences(rows, sizeof rows / sizeof rows[0]);
 }
 
 static void notes_say_what_clock_changes_do(void)
@@ -361,7 +386,7 @@ static void a_recurrence_rule_may_have_its_start(void)
         {"DTSTART:19700132T090000 FREQ=DAILY", 8, "a time that exists"},
         {"DTSTART;TZID=Europe/Berlin:19700102T090000 FREQ=DAILY", 7,
          "the time zone of the plan: UTC"},
-        {"DTSTART:19700102T090000", 23, "RRULE: below"},
+        {"DTSTART:19700102T090000", 23, "a line below or a space, then RRULE:"},
         {"DTSTART:19700102T090000\nFREQ=NEVER", 29, "YEARLY"},
     };
     struct bel_plan_options options = {.now = {INT64_C(2400) * HOUR}};
@@ -441,7 +466,9 @@ int main(void)
     RUN(times_between_seconds_are_after_the_second);
     RUN(nothing_overflows_at_the_ends_of_time);
     RUN(texts_that_are_no_rule_are_refused_where_they_are_wrong);
-    RUN(plans_say_what_they_are_in_english);
+    RUN(times_of_day_in_english);
+    RUN(days_in_english);
+    RUN(the_end_of_a_plan_in_english);
     RUN(notes_say_what_clock_changes_do);
     RUN(a_recurrence_rule_is_a_plan_too);
     RUN(recurrence_rules_say_what_they_are_in_english);

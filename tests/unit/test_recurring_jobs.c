@@ -310,6 +310,7 @@ static void test_replace_queue(void)
         rig_move(&rig, HOUR);
     }
     CHECK(submit(&rig, hourly(3, "queue", "u"), true) == 0);
+    CHECK_EQ(bel_engine_stats(rig.engine)->skips[BEL_ENGINE_SKIP_QUEUE], 2U);
     rig_reopen(&rig);
     work(&rig, "t", 1);
     rig_settle(&rig);
@@ -317,7 +318,6 @@ static void test_replace_queue(void)
     SAME(rig_claim(&rig, "u"), "");
     CHECK(rig_state(&rig, made_id(2, "")) == BEL_JOB_STATES);
     CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 0);
-    CHECK_EQ(bel_engine_stats(rig.engine)->skips[BEL_ENGINE_SKIP_QUEUE], 2U);
     for (int i = 0; i < 3; i++) {
         rig_move(&rig, HOUR);
     }
@@ -326,6 +326,52 @@ static void test_replace_queue(void)
         rig_settle(&rig);
     }
     CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    rig_finish(&rig);
+}
+
+/* Times that a REPLACE drops are in nobody's way, also if the clock was set back and they are to
+ * come again: neither the queue of the new plan nor its end waits for them. */
+static void test_replace_queue_to_come(void)
+{
+    static const char *const overlaps[] = {"queue", "skip"};
+    for (size_t i = 0; i < sizeof overlaps / sizeof overlaps[0]; i++) {
+        struct rig rig = {0};
+        rig_open(&rig);
+        CHECK(submit(&rig, hourly(10, "queue", "t"), false) == 0);
+        for (int k = 0; k < 3; k++) {
+            rig_move(&rig, HOUR);
+        }
+        rig.now.wall.ms -= 3 * HOUR + HOUR / 2;
+        work(&rig, "t", 1);
+        rig_settle(&rig);
+        CHECK(submit(&rig, hourly(1, overlaps[i], "u"), true) == 0);
+        rig_move(&rig, HOUR);
+        char id[BEL_ID_BYTES];
+        (void)snprintf(id, sizeof id, "h@%lld/1", (long long)(RIG_START + HOUR / 2));
+        SAME(rig_claim(&rig, "u"), id);
+        CHECK(rig_ack(&rig, id) == 1);
+        rig_settle(&rig);
+        CHECK(rig_state(&rig, "h") == BEL_JOB_DONE && rig.seen.job.made == 1);
+        rig_finish(&rig);
+    }
+}
+
+/* A job without times that replaces a recurring one drops them, too. */
+static void test_replace_queue_by_plain(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "queue", "t"), false) == 0);
+    for (int i = 0; i < 3; i++) {
+        rig_move(&rig, HOUR);
+    }
+    rig.now.wall.ms -= 3 * HOUR + HOUR / 2;
+    CHECK(submit(&rig, plain, true) == 0);
+    CHECK_EQ(bel_engine_stats(rig.engine)->skips[BEL_ENGINE_SKIP_QUEUE], 2U);
+    CHECK(submit(&rig, hourly(1, "queue", "u"), true) == 0);
+    work(&rig, "t", 1); /* it goes on */
+    rig_move(&rig, HOUR);
+    CHECK(strncmp(rig_claim(&rig, "u"), "h@", 2) == 0);
     rig_finish(&rig);
 }
 
@@ -610,6 +656,8 @@ int main(void)
     test_replace_text();
     test_rest();
     test_replace_queue();
+    test_replace_queue_to_come();
+    test_replace_queue_by_plain();
     test_then();
     test_end();
     test_end_without_a_job();

@@ -196,6 +196,71 @@ static void a_call_of_several_commands_has_several_replies(void)
     rig_end();
 }
 
+enum {
+    LARGE_BYTES = 8 << 20, /* more than a socket takes */
+};
+
+/* Prepares a call of two commands of which the second one is large. */
+static void prepare_large(struct rig_call *call)
+{
+    static char command[LARGE_BYTES + 64];
+    int head = snprintf(command, sizeof command, "*1\r\n$1\r\nA\r\n*1\r\n$%d\r\n", LARGE_BYTES);
+    memset(command + head, 'x', LARGE_BYTES);
+    memcpy(command + head + LARGE_BYTES, "\r\n", 3);
+    rig_prepare(call, "A");
+    call->call.command = (struct bel_view){command, (size_t)head + LARGE_BYTES + 2};
+    call->call.replies = 2;
+}
+
+/* The server reads all that the link sends. */
+static void read_all(void)
+{
+    static char heard[64 << 10];
+    do {
+        while (recv(rig.server, heard, sizeof heard, 0) > 0) {}
+        rig_settle();
+    } while (rig_is_readable(rig.server));
+}
+
+static void a_reply_may_come_before_the_last_command_is_sent(void)
+{
+    struct rig_call a, b;
+    rig_start();
+    prepare_large(&a);
+    CHECK(rig_try_send(&a) == 0);
+    rig_send(&b, "B");
+    rig_say("+OK\r\n");
+    rig_expect("A/0+OK ");
+    read_all();
+    rig_say("$1\r\nx\r\n:2\r\n");
+    rig_expect("A/1$x B:2 ");
+
+    prepare_large(&a);
+    CHECK(rig_try_send(&a) == 0);
+    rig_say("+OK\r\n+OK\r\n"); /* the second reply cannot be one to the second command */
+    CHECK(bel__redis_link_state(rig.link) == BEL_REDIS_LINK_WAITING);
+    rig_expect("A/0+OK A/1!-3 broken ");
+    rig_end();
+}
+
+/* Its first command may have been executed, so it is not sent again. */
+static void a_broken_connection_ends_a_call_of_which_a_part_was_sent(void)
+{
+    struct rig_call a, b;
+    rig_start();
+    prepare_large(&a);
+    CHECK(rig_try_send(&a) == 0);
+    rig_send(&b, "B");
+    rig_settle();
+    rig_hang_up();
+    rig_settle();
+    rig_expect("A/0!-3 broken ");
+    rig_reconnect();
+    rig_greet();
+    rig_hear("*1\r\n$1\r\nB\r\n");
+    rig_end();
+}
+
 static struct rig_call again;
 static int agains;
 
@@ -476,6 +541,8 @@ int main(void)
     RUN(a_refused_greeting_names_its_reason);
     RUN(the_calls_of_a_turn_leave_together_and_end_in_order);
     RUN(a_call_of_several_commands_has_several_replies);
+    RUN(a_reply_may_come_before_the_last_command_is_sent);
+    RUN(a_broken_connection_ends_a_call_of_which_a_part_was_sent);
     RUN(a_call_can_be_sent_again_by_its_end);
     RUN(a_call_that_was_not_sent_can_be_withdrawn);
     RUN(calls_and_their_bytes_have_a_limit);

@@ -33,10 +33,10 @@ static void check_both_ways(const char *topic, const char *id)
 {
     struct bel_token token = make(topic, id), again;
     char text[BEL_TOKEN_BYTES_MAX];
-    size_t bytes = bel__token_print(&token, text);
+    size_t bytes = bel__lease_token_print(&token, text);
     CHECK(bytes <= sizeof text);
     memset(&again, 0, sizeof again);
-    CHECK(bel__token_parse((struct bel_view){text, bytes}, &again));
+    CHECK(bel__lease_token_parse((struct bel_view){text, bytes}, &again));
     CHECK(is_same(&again, &token));
 }
 
@@ -64,17 +64,17 @@ static void every_other_text_is_refused(void)
 {
     struct bel_token token = make("mail", "a"), other;
     char text[BEL_TOKEN_BYTES_MAX + 1];
-    size_t bytes = bel__token_print(&token, text);
+    size_t bytes = bel__lease_token_print(&token, text);
     for (size_t i = 0; i < bytes; i++) {
-        CHECK(!bel__token_parse((struct bel_view){text, i}, &other));
+        CHECK(!bel__lease_token_parse((struct bel_view){text, i}, &other));
         char kept = text[i];
         text[i] = '.';
-        CHECK(!bel__token_parse((struct bel_view){text, bytes}, &other));
+        CHECK(!bel__lease_token_parse((struct bel_view){text, bytes}, &other));
         text[i] = kept;
     }
     text[bytes] = '0';
-    CHECK(!bel__token_parse((struct bel_view){text, bytes + 1}, &other));
-    CHECK(!bel__token_parse((struct bel_view){NULL, 0}, &other));
+    CHECK(!bel__lease_token_parse((struct bel_view){text, bytes + 1}, &other));
+    CHECK(!bel__lease_token_parse((struct bel_view){NULL, 0}, &other));
 }
 
 /* A changed character is another token, or none: two texts are never the same token. */
@@ -83,14 +83,14 @@ static void no_two_texts_are_one_token(void)
     static const char digits[] = "0123456789ABCabc-_";
     struct bel_token token = make("mail", "a"), other;
     char text[BEL_TOKEN_BYTES_MAX];
-    size_t bytes = bel__token_print(&token, text);
+    size_t bytes = bel__lease_token_print(&token, text);
     for (size_t i = 0; i < bytes; i++) {
         char kept = text[i];
         for (size_t k = 0; k < sizeof digits - 1; k++) {
             if (digits[k] == kept) continue;
             text[i] = digits[k];
             memset(&other, 0, sizeof other);
-            if (!bel__token_parse((struct bel_view){text, bytes}, &other)) continue;
+            if (!bel__lease_token_parse((struct bel_view){text, bytes}, &other)) continue;
             CHECK(!is_same(&other, &token));
         }
         text[i] = kept;

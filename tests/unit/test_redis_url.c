@@ -38,6 +38,12 @@ static void a_host_alone_has_defaults(void)
     CHECK(url.user == NULL && url.password == NULL && url.password_file == NULL);
     CHECK(url.path == NULL && url.name_space == NULL && url.db == 0);
     CHECK(parse("redis://example.org/") == 0 && url.db == 0);
+    CHECK(parse("redis+sentinel://s/my%20primary/3") == 0);
+    CHECK(is(url.master, "my primary") && url.db == 3);
+    bel__redis_url_finish(&url);
+    CHECK(parse("redis+sentinel://s/m") == 0);
+    CHECK(is(url.master, "m") && url.db == 0);
+    bel__redis_url_finish(&url);
     CHECK(parse("redis+sentinel://s?master=m") == 0);
     check_host(0, "s", 26379);
 }
@@ -133,6 +139,11 @@ static void a_wrong_url_is_refused_by_name(void)
         {"rediss://h?cert=x", "'cert' needs option 'key'"},
         {"rediss://h?key=x", "'key' needs 'cert'"},
         {"redis+sentinel://h", "master="},
+        {"redis+sentinel://h//3", "/name/db"},
+        {"redis+sentinel://h/m/x", "database"},
+        {"redis+sentinel://h/m?master=n", "database"},
+        {"redis+sentinel://h/m?sentinel_user=u", "needs sentinel_password_file"},
+        {"redis://h?sentinel_user=u", "'sentinel_user' is only for"},
         {"redis://h?master=m", "'master' is only for"},
         {"redis://h?db=1", "'db' is only for unix"},
         {"redis://u@h", "a user needs a password"},

@@ -16,6 +16,11 @@ enum {
     PAYLOADS = 100,
     SEGMENT_BYTES = 64 << 20,
     TOPICS = 1000,
+    CROWD = 12000,
+    JOBS = 1500,
+    PURGES = 20,
+    LARGE = 500 * 1000,
+    LARGE_COUNT = 30,
 };
 
 static struct rig_text text;
@@ -89,25 +94,271 @@ static void many_queries_take_many_turns(void)
         uint64_t one = bel__store_reads(rig.engine->store) - before;
         uint64_t most = ask_at_once(&rig, queries[i], &turns);
         CHECK_NOTE("one reads %llu, a turn %llu of %u, %d turns", (unsigned long long)one,
-                   (unsigned long long)most, rig.engine->reads_max, turns);
+                   (unsigned long long)most, rig.engine->rows_max, turns);
         CHECK(one >= 1000 && turns > 2);
-        CHECK(most <= rig.engine->reads_max + one + 100);
+        CHECK(most <= rig.engine->rows_max + one + 100);
     }
     rig_finish(&rig);
 }
 
-/* Commands that change something never wait for a query that comes after them. */
-static void a_query_waits_and_a_change_before_it_does_not(void)
+/* The first request of a turn is always served, and the others keep their order. */
+static void every_turn_serves_a_request(void)
 {
     struct rig rig = {0};
     struct bel_command list = {.verb = BEL_VERB_LIST, .list = {.topic = view("t")}};
     int turns;
     rig_open(&rig);
-    rig.engine->reads_max = 1; /* every turn has room for one query */
+    rig.engine->rows_max = 1; /* every turn has room for one request */
     make_ladder(3);
     CHECK(rig_submit(&rig, text.bytes) == 0);
     (void)ask_at_once(&rig, list, &turns);
-    CHECK(turns == QUERIES);
+    CHECK(turns == QUERIES + 1);
+    rig_finish(&rig);
+}
+
+/* --- commands of all kinds --- */
+
+/* Requests that arrive at once. */
+static struct {
+    struct bel_request requests[CROWD];
+    struct bel_view topic;
+    char (*ids)[16], (*tokens)[BEL_TOKEN_BYTES_MAX + 1];
+    struct bel_view views[CROWD]; /* of the above */
+    char (*jobs)[128];
+    int count, answered, tokens_count, failed;
+    bool is_in_order; /* they are answered one after the other */
+} crowd;
+
+static void on_crowd(struct bel_request *request, const struct bel_reply *reply)
+{
+    if (crowd.is_in_order) CHECK(request - crowd.requests == crowd.answered);
+    crowd.answered++;
+    crowd.failed += reply->err != 0;
+    if (request->command.verb != BEL_VERB_CLAIM || reply->err != 0) return;
+    for (size_t i = 0; i < reply->deliveries.count && crowd.tokens_count < CROWD; i++) {
+        char *token = crowd.tokens[crowd.tokens_count];
+        rig_copy(reply->deliveries.items[i].token, token, BEL_TOKEN_BYTES_MAX + 1);
+        crowd.views[crowd.tokens_count++] = view(token);
+    }
+}
+
+static void join_crowd(struct rig *rig, struct bel_command command)
+{
+    struct bel_request *request = &crowd.requests[crowd.count++];
+    *request = (struct bel_request){.command = command, .done = on_crowd};
+    bel_backend_submit(bel_engine_backend(rig->engine), request);
+}
+
+/* Takes turns until the crowd is answered. No turn may touch more rows than `most`. */
+static void serve_crowd(struct rig *rig, const char *what, uint64_t most)
+{
+    const struct bel_store *store = rig->engine->store;
+    uint64_t seen = 0;
+    int turns = 0;
+    crowd.answered = crowd.failed = crowd.tokens_count = 0;
+    for (; crowd.answered < crowd.count; turns++) {
+        uint64_t before = bel__store_touched(store);
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+        uint64_t rows = bel__store_touched(store) - before;
+        if (rows > seen) seen = rows;
+        CHECK(turns < RIG_TURNS_MAX);
+    }
+    CHECK_NOTE("%s: %d turns, of at most %llu rows, %d failed", what, turns,
+               (unsigned long long)seen, crowd.failed);
+    CHECK(turns > 1 && seen <= most && crowd.failed == 0);
+    crowd.count = 0;
+    rig_settle(rig);
+}
+
+static struct bel_command cancel_of(int first, size_t count)
+{
+    return (struct bel_command){.verb = BEL_VERB_CANCEL,
+                                .cancel = {view("t"), &crowd.views[first], count}};
+}
+
+static struct bel_command claim_of(uint32_t count)
+{
+    return (struct bel_command){
+        .verb = BEL_VERB_CLAIM,
+        .claim = {.topics = &crowd.topic, .topics_count = 1, .count = count}};
+}
+
+static void make_crowd(void)
+{
+    memset(&crowd, 0, sizeof crowd);
+    crowd.topic = view("t");
+    crowd.ids = calloc(CROWD, sizeof *crowd.ids);
+    crowd.tokens = calloc(CROWD, sizeof *crowd.tokens);
+    crowd.jobs = calloc(CROWD, sizeof *crowd.jobs);
+    CHECK(crowd.ids != NULL && crowd.tokens != NULL && crowd.jobs != NULL);
+    crowd.is_in_order = true;
+}
+
+static void free_crowd(void)
+{
+    free(crowd.ids);
+    free(crowd.tokens);
+    free(crowd.jobs);
+}
+
+/* A turn does this much beside the requests: job work, numbers of topics, the last request. */
+static uint64_t most_of(const struct rig *rig)
+{
+    return rig->engine->rows_max + 8000;
+}
+
+static void schedule_crowd(struct rig *rig)
+{
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(crowd.ids[i], sizeof crowd.ids[i], "i%d", i);
+        join_crowd(
+            rig, (struct bel_command){.verb = BEL_VERB_SCHEDULE,
+                                      .schedule = {.topic = view("t"), .id = view(crowd.ids[i])}});
+    }
+    serve_crowd(rig, "SCHEDULE", most_of(rig));
+}
+
+static void many_commands_take_many_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    rig_open(&rig);
+    make_crowd();
+    schedule_crowd(&rig);
+    for (int i = 0; i < CROWD; i++) {
+        join_crowd(&rig, claim_of(1));
+    }
+    serve_crowd(&rig, "CLAIM", most_of(&rig));
+    CHECK(crowd.tokens_count == CROWD);
+    for (int i = 0; i < CROWD; i++) {
+        join_crowd(&rig,
+                   (struct bel_command){.verb = BEL_VERB_ACK,
+                                        .ack = {.tokens = &crowd.views[i], .tokens_count = 1}});
+    }
+    serve_crowd(&rig, "ACK", most_of(&rig));
+    free_crowd();
+    rig_finish(&rig);
+}
+
+/* A command with many ids goes on in the next turn, before the command after it. */
+static void one_command_of_many_ids_takes_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    rig_open(&rig);
+    make_crowd();
+    schedule_crowd(&rig);
+    for (int i = 0; i < CROWD; i++) {
+        crowd.views[i] = view(crowd.ids[i]);
+    }
+    join_crowd(&rig, cancel_of(0, CROWD));
+    join_crowd(&rig, cancel_of(0, 1));
+    serve_crowd(&rig, "CANCEL", most_of(&rig));
+    CHECK(crowd.requests[0].own.reply.count == CROWD && crowd.requests[1].own.reply.count == 0);
+    free_crowd();
+    rig_finish(&rig);
+}
+
+static void many_purges_take_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    struct bel_command schedule = {.verb = BEL_VERB_SCHEDULE}, purge = {.verb = BEL_VERB_PURGE};
+    char name[PURGES][16];
+    rig_open(&rig);
+    make_crowd();
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(name[i % PURGES], sizeof name[0], "p%d", i % PURGES);
+        schedule.schedule.topic = view(name[i % PURGES]);
+        join_crowd(&rig, schedule);
+    }
+    serve_crowd(&rig, "SCHEDULE", most_of(&rig));
+    crowd.is_in_order = false; /* they take turns */
+    for (int i = 0; i < PURGES; i++) {
+        purge.purge =
+            (struct bel_purge){.topic = view(name[i]), .has_state = true, .state = BEL_READY};
+        join_crowd(&rig, purge);
+    }
+    serve_crowd(&rig, "PURGE", most_of(&rig));
+    free_crowd();
+    rig_finish(&rig);
+}
+
+static void many_jobs_take_many_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    struct bel_command command = {.verb = BEL_VERB_JOB_SUBMIT};
+    rig_open(&rig);
+    make_crowd();
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(crowd.jobs[i], sizeof crowd.jobs[i],
+                       "{\"id\":\"j%d\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"},"
+                       "{\"id\":\"b\",\"topic\":\"t\",\"after\":[\"a\"]}]}",
+                       i);
+        command.job_submit.text = view(crowd.jobs[i]);
+        join_crowd(&rig, command);
+    }
+    crowd.is_in_order = false;
+    serve_crowd(&rig, "JOB SUBMIT", most_of(&rig));
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(crowd.ids[i], sizeof crowd.ids[i], "j%d", i);
+        command = (struct bel_command){.verb = BEL_VERB_JOB_CANCEL};
+        command.job_target.id = view(crowd.ids[i]);
+        join_crowd(&rig, command);
+    }
+    serve_crowd(&rig, "JOB CANCEL", most_of(&rig));
+    free_crowd();
+    rig_finish(&rig);
+}
+
+/* A job that is submitted and done leaves no trace in the rows of work, which every further task
+ * would have to pass. */
+static void a_job_costs_no_more_after_many_others(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    uint64_t first = 0, last = 0;
+    rig_open(&rig);
+    for (int i = 0; i < 200; i++) {
+        uint64_t before = bel__store_touched(rig.engine->store);
+        char job[128];
+        (void)snprintf(job, sizeof job,
+                       "{\"id\":\"j%d\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"}]}", i);
+        CHECK(rig_submit(&rig, job) == 0);
+        (void)rig_claim(&rig, "t");
+        (void)snprintf(job, sizeof job, "j%d/a", i);
+        CHECK(rig_ack(&rig, job) == 1);
+        last = bel__store_touched(rig.engine->store) - before;
+        if (i == 0) first = last;
+    }
+    CHECK_NOTE("the first touches %llu rows, the last %llu", (unsigned long long)first,
+               (unsigned long long)last);
+    CHECK(last <= first + 10);
+    rig_finish(&rig);
+}
+
+/* Claims with large payloads, also those that waited for them, share the bytes of a turn. */
+static void large_payloads_take_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    char *payload = malloc(LARGE);
+    struct bel_command schedule = {.verb = BEL_VERB_SCHEDULE}, claim;
+    rig_open(&rig);
+    make_crowd();
+    CHECK(payload != NULL);
+    memset(payload, 'x', LARGE);
+    schedule.schedule.topic = view("t");
+    schedule.schedule.payload = (struct bel_view){payload, LARGE};
+    claim = claim_of(1);
+    claim.claim.wait_ms = 1000;
+    for (int i = 0; i < LARGE_COUNT; i++) {
+        join_crowd(&rig, claim);
+    }
+    rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+    for (int i = 0; i < LARGE_COUNT; i++) {
+        join_crowd(&rig, schedule);
+    }
+    crowd.is_in_order = false;
+    serve_crowd(&rig, "CLAIM WAIT", most_of(&rig));
+    CHECK(crowd.tokens_count == LARGE_COUNT);
+    free(payload);
+    free_crowd();
     rig_finish(&rig);
 }
 
@@ -201,7 +452,13 @@ static void new_topics_reserve_memory_rarely(void)
 int main(void)
 {
     RUN(many_queries_take_many_turns);
-    RUN(a_query_waits_and_a_change_before_it_does_not);
+    RUN(every_turn_serves_a_request);
+    RUN(many_commands_take_many_turns);
+    RUN(one_command_of_many_ids_takes_turns);
+    RUN(many_purges_take_turns);
+    RUN(many_jobs_take_many_turns);
+    RUN(a_job_costs_no_more_after_many_others);
+    RUN(large_payloads_take_turns);
     RUN(a_turn_writes_few_bytes_of_a_large_job);
     RUN(new_topics_reserve_memory_rarely);
     return 0;

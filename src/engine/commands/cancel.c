@@ -34,8 +34,11 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
     uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
     if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) *next = 0;
-    for (; *next < command->ids_count; ++*next) {
+    for (uint64_t first = *next; *next < command->ids_count; ++*next) {
         struct bel_found found;
+        if (*next > first && bel__must_break_off(engine)) {
+            return bel__break_off(request, BEL_EBUSY, count);
+        }
         int err = bel__timer_find(engine, topic, command->ids[*next], &found);
         if (err == BEL_ENOTFOUND || (err == 0 && found.state >= BEL_DONE)) continue;
         if (err == 0) err = cancel(engine, &found);

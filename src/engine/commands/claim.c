@@ -23,6 +23,7 @@
 enum {
     TOPICS_MAX = 100,
     BYTES_MAX = 1 << 20, /* of payloads, headers and results; then a claim gets no more */
+    BYTES_OF_ROW = 1024, /* bytes of a body that take as long as one more row, about */
     RESULT_BYTES = 256,  /* added for each task before: it is read also if it has no result */
 };
 
@@ -148,6 +149,7 @@ static int describe(struct bel_engine *engine, const struct bel_found *found,
         err = bel__results_get(engine, found, &delivery.results, &delivery.results_count);
     }
     if (err) return err;
+    bel__count_rows(engine, bytes.bytes / BYTES_OF_ROW);
     *out = delivery;
     return 0;
 }
@@ -311,8 +313,9 @@ void bel__claims_serve(struct bel_engine *engine)
     struct bel_request *request;
     if (is_all_closed(engine)) return; /* hot topics stay hot */
     while (!engine->broken && (request = bel__wait_first(engine)) != NULL) {
-        int err = deliver_all(engine, request);
-        if (err == BEL_EBUSY) { /* the batch is full: continue in the next */
+        bool has_rows = bel__has_rows_left(engine);
+        int err = has_rows ? deliver_all(engine, request) : BEL_EBUSY;
+        if (err == BEL_EBUSY) { /* the batch or the turn is full: continue in the next */
             engine->is_behind = true;
             return;
         }

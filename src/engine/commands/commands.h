@@ -43,6 +43,13 @@ int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request);
 int bel__do_job_resume(struct bel_engine *engine, struct bel_request *request);
 int bel__do_limit(struct bel_engine *engine, struct bel_request *request);
 
+/* Checks what SCHEDULE checks of names, headers and sizes. Returns 0 or BEL_EINVAL. */
+BEL_CHECKED int bel__schedule_check(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                                    struct bel_reply *reply);
+
+/* SCHEDULE of a whole timer. */
+int bel__do_restore(struct bel_engine *engine, struct bel_request *request);
+
 /* Refuses a name that no resource may have. Returns BEL_EINVAL. */
 int bel__refuse_resource(struct bel_reply *reply, struct bel_view name);
 

@@ -162,6 +162,9 @@ static int describe_plan(struct bel_engine *engine, const struct bel_found *foun
     if (err) return err;
     out->has_next = !has_ended && found->plan.has_next;
     out->due.ms = out->has_next ? (int64_t)found->plan.next : 0;
+    out->has_start = record->has_start;
+    out->start.ms = record->has_start ? record->start : 0;
+    out->is_catching_up = !has_ended && found->plan.is_catching_up;
     out->made = has_ended ? record->made : found->plan.made;
     out->skipped = has_ended ? record->skipped : found->plan.skipped;
     out->missed = has_ended ? record->missed : found->plan.missed;
@@ -195,6 +198,9 @@ static void describe_record(const struct bel_engine *engine, const struct bel_fo
     out->attempts = record->attempts;
     out->crashes = record->crashes;
     out->priority = place.table == BEL_TABLE_TIMERS ? place.priority : record->priority;
+    out->is_task = record->job.number != 0;
+    out->is_delay = place.table == BEL_TABLE_TIMERS && place.lane == BEL_LANE_ENGINE;
+    if (found->state == BEL_BLOCKED) out->spread_by_ms = record->spread_ms;
     if (is_occurrence(record)) {
         out->plan_id = bel__occurrence_plan(record->id);
         out->nominal.ms = (int64_t)record->nominal;

@@ -17,7 +17,7 @@
  */
 #include "belfry/instant.h"
 #include "core/view.h"
-#include "engine/commands/telling.h"
+#include "engine/commands/explaining.h"
 #include "engine/jobs/job.h"
 #include "engine/state/ready.h"
 #include "engine/state/state.h"
@@ -40,67 +40,55 @@ static struct bel_view text_of(const char *text)
     return (struct bel_view){text, strlen(text)};
 }
 
-void bel__tell_pause(struct bel_telling *telling)
+void bel__tell_pause(struct bel_explaining *about)
 {
-    const struct bel_topic_state *topic = telling->found->topic;
-    struct bel_reason reason = {.word = "topic paused", .by = name_of(topic)};
-    if (!topic->is_paused) return;
-    bel__hold(telling, &reason,
-              "the topic %.*s is paused: no timer is delivered until RESUME %.*s.",
-              (int)topic->name_bytes, topic->name, (int)topic->name_bytes, topic->name);
-}
-
-void bel__tell_expiry(struct bel_telling *telling)
-{
-    const struct bel_record *record = &telling->found->record;
-    if (record->expires_ms == 0) return;
-    uint64_t wall = bel__lane_wall(&telling->engine->now, record->expires_lane, record->expires_at);
-    bel__say(telling, "The timer expires at %s unless a worker claims it first.",
-             bel__when((int64_t)wall).text);
+    if (about->found->topic->is_paused) bel__tell_paused(&about->telling);
 }
 
 /* --- jobs --- */
 
-static unsigned holds_of(const struct bel_telling *telling)
+static unsigned holds_of(const struct bel_explaining *about)
 {
-    return bel__job_holds(&telling->engine->job_marks, telling->found->record.job.number);
+    return bel__job_holds(&about->engine->job_marks, about->found->record.job.number);
 }
 
-static void tell_stopped_job(struct bel_telling *telling)
+static void tell_stopped_job(struct bel_explaining *about)
 {
-    const struct bel_record *record = &telling->found->record;
+    const struct bel_record *record = &about->found->record;
     struct bel_reason reason = {.word = "ended", .by = record->group};
-    if (holds_of(telling) & BEL_HOLD_ENDING) {
-        bel__hold(telling, &reason, "the job %s is being cancelled.",
+    if (holds_of(about) & BEL_HOLD_ENDING) {
+        bel__hold(&about->telling, &reason, "the job %s is being cancelled.",
                   bel__said(record->group).text);
     }
     reason.word = "job paused";
-    if (holds_of(telling) & BEL_HOLD_PAUSED) {
-        bel__hold(telling, &reason, "the job %s is paused; JOB RESUME lets its tasks start.",
+    if (holds_of(about) & BEL_HOLD_PAUSED) {
+        bel__hold(&about->telling, &reason,
+                  "the job %s is paused; JOB RESUME lets its tasks start.",
                   bel__said(record->group).text);
     }
 }
 
 /* Tells until when a job waits between its tasks. Its own pace begins when none of its tasks is
  * leased; pressure delays the next start from the moment of a start. */
-static void tell_paced_job(struct bel_telling *telling)
+static void tell_paced_job(struct bel_explaining *about)
 {
-    const struct bel_record *record = &telling->found->record;
-    const struct bel_pressure_state *pressure = &telling->engine->stats.pressure;
+    const struct bel_record *record = &about->found->record;
+    const struct bel_pressure_state *pressure = &about->engine->stats.pressure;
     struct bel_job_found job;
-    if (!(holds_of(telling) & BEL_HOLD_PACING)) return;
-    int err = bel__job_load(telling->engine, record->job.number, &job);
+    if (!(holds_of(about) & BEL_HOLD_PACING)) return;
+    int err = bel__job_load(about->engine, record->job.number, &job);
     if (err) {
-        telling->err = err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        about->telling.err = err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         return;
     }
-    uint64_t wall = bel__lane_wall(&telling->engine->now, BEL_LANE_ENGINE, job.row.paced_until);
+    uint64_t wall = bel__lane_wall(&about->engine->now, BEL_LANE_ENGINE, job.row.paced_until);
     struct bel_reason reason = {
         .word = "pacing", .by = record->group, .has_until = true, .until = {(int64_t)wall}};
-    bool is_own = job.row.pace_ms > 0 &&
-                  bel__job_leases(&telling->engine->job_marks, record->job.number) == 0;
+    bool is_own =
+        job.row.pace_ms > 0 && bel__job_leases(&about->engine->job_marks, record->job.number) == 0;
     if (is_own) {
-        bel__hold(telling, &reason, "the job %s paces itself: no task of it starts before %s.",
+        bel__hold(&about->telling, &reason,
+                  "the job %s paces itself: no task of it starts before %s.",
                   bel__said(record->group).text, bel__when((int64_t)wall).text);
         return;
     }
@@ -108,15 +96,15 @@ static void tell_paced_job(struct bel_telling *telling)
     if (pressure->level != BEL_PRESSURE_NONE) {
         reason.by = text_of(bel_pressure_cause_name(pressure->cause));
     }
-    bel__hold(telling, &reason,
+    bel__hold(&about->telling, &reason,
               "pressure delays the tasks of the job %s: none of them starts before %s.",
               bel__said(record->group).text, bel__when((int64_t)wall).text);
 }
 
-void bel__tell_held_job(struct bel_telling *telling)
+void bel__tell_held_job(struct bel_explaining *about)
 {
-    tell_stopped_job(telling);
-    tell_paced_job(telling);
+    tell_stopped_job(about);
+    tell_paced_job(about);
 }
 
 /* --- resources --- */
@@ -132,48 +120,48 @@ static struct bel_limits only(const struct bel_limits *limits, enum bel_closed_b
     return left;
 }
 
-static void tell_breaker(struct bel_telling *telling, const struct bel_reason *reason,
+static void tell_breaker(struct bel_explaining *about, const struct bel_reason *reason,
                          const char *name)
 {
-    uint64_t now = (uint64_t)telling->engine->now.wall;
+    uint64_t now = (uint64_t)about->engine->now.wall;
     if (!reason->has_until) {
-        bel__hold(telling, reason,
+        bel__hold(&about->telling, reason,
                   "the breaker of resource %s is half open: one timer is tried, and its success "
                   "lets the others start.",
                   name);
         return;
     }
-    bel__hold(telling, reason,
+    bel__hold(&about->telling, reason,
               "the breaker of resource %s is open until %s, in %s, after failures; LIMIT %s CLEAR "
               "closes it.",
               name, bel__when(reason->until.ms).text,
               bel__lasting(bel__distance(now, (uint64_t)reason->until.ms)).text, name);
 }
 
-static void tell_closed(struct bel_telling *telling, const struct bel_closed *closed,
+static void tell_closed(struct bel_explaining *about, const struct bel_closed *closed,
                         const struct bel_reason *reason)
 {
     const struct bel_limits *limits = &closed->resource->limits;
     struct bel_said name = bel__said(bel__resource_name(closed->resource));
-    uint64_t left = closed->until - telling->engine->now.engine;
+    uint64_t left = closed->until - about->engine->now.engine;
     switch (closed->by) {
     case BEL_CLOSED_BY_LIMIT:
-        bel__hold(telling, reason,
+        bel__hold(&about->telling, reason,
                   "the resource %s is limited until %s, in %s; LIMIT %s CLEAR ends this.",
                   name.text, bel__when(reason->until.ms).text, bel__lasting(left).text, name.text);
         break;
     case BEL_CLOSED_BY_BREAKER:
-        tell_breaker(telling, reason, name.text);
+        tell_breaker(about, reason, name.text);
         break;
     case BEL_CLOSED_BY_RATE:
-        bel__hold(telling, reason,
+        bel__hold(&about->telling, reason,
                   "the resource %s has used up its rate of %" PRIu64
                   "/%s; the next delivery is possible at %s.",
                   name.text, limits->rate_count, bel__lasting(limits->rate_ms).text,
                   bel__when(reason->until.ms).text);
         break;
     default:
-        bel__hold(telling, reason,
+        bel__hold(&about->telling, reason,
                   "the resource %s has %" PRIu64 " of %" PRIu64
                   " leases (CONCURRENCY): one of them must end first.",
                   name.text, closed->resource->leases, limits->concurrency);
@@ -182,7 +170,7 @@ static void tell_closed(struct bel_telling *telling, const struct bel_closed *cl
 }
 
 /* Tells if a resource is closed by a limit of one kind. Returns whether it is. */
-static bool tell_resource(struct bel_telling *telling, struct bel_resource *resource,
+static bool tell_resource(struct bel_explaining *about, struct bel_resource *resource,
                           enum bel_closed_by kind)
 {
     static const char *const words[] = {
@@ -191,52 +179,52 @@ static bool tell_resource(struct bel_telling *telling, struct bel_resource *reso
         [BEL_CLOSED_BY_RATE] = "rate",
         [BEL_CLOSED_BY_CONCURRENCY] = "resource concurrency",
     };
-    const struct bel_times *now = &telling->engine->now;
+    const struct bel_times *now = &about->engine->now;
     struct bel_limits limits = only(&resource->limits, kind);
     struct bel_closed closed = {.resource = resource};
     closed.by = bel__limits_closed(&limits, now->engine, resource->leases, &closed.until);
     if (closed.by == BEL_CLOSED_BY_NOTHING) return false;
     assert(closed.by == kind);
-    bool is_all = resource == telling->engine->resources.all;
+    bool is_all = resource == about->engine->resources.all;
     struct bel_reason reason = {.word = is_all ? "*" : words[kind],
                                 .by = bel__resource_name(resource),
                                 .has_until = closed.until != BEL_NEVER};
     if (reason.has_until) {
         reason.until.ms = (int64_t)bel__lane_wall(now, BEL_LANE_ENGINE, closed.until);
     }
-    tell_closed(telling, &closed, &reason);
+    tell_closed(about, &closed, &reason);
     return true;
 }
 
 /* Returns the timer's resource, or the nearest above it that is in memory: one that is not has no
  * limits. */
-static struct bel_resource *nearest_resource(const struct bel_telling *telling)
+static struct bel_resource *nearest_resource(const struct bel_explaining *about)
 {
-    struct bel_view name = telling->found->record.resource;
-    struct bel_resource *resource = bel__resource_find(telling->engine, name);
+    struct bel_view name = about->found->record.resource;
+    struct bel_resource *resource = bel__resource_find(about->engine, name);
     while (resource == NULL && name.bytes > 0) {
         const char *slash = memrchr(name.data, '/', name.bytes);
         name.bytes = slash == NULL ? 0 : (size_t)(slash - (const char *)name.data);
-        resource = bel__resource_find(telling->engine, name);
+        resource = bel__resource_find(about->engine, name);
     }
     return resource;
 }
 
 /* Tells which of the resources that the timer needs are closed. Returns whether one is. */
-static bool tell_resources(struct bel_telling *telling)
+static bool tell_resources(struct bel_explaining *about)
 {
     static const enum bel_closed_by kinds[] = {BEL_CLOSED_BY_LIMIT, BEL_CLOSED_BY_BREAKER,
                                                BEL_CLOSED_BY_RATE, BEL_CLOSED_BY_CONCURRENCY};
-    struct bel_resource *all = telling->engine->resources.all;
-    struct bel_resource *own = nearest_resource(telling);
+    struct bel_resource *all = about->engine->resources.all;
+    struct bel_resource *own = nearest_resource(about);
     bool is_closed = false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         for (struct bel_resource *at = own; at != NULL; at = at->above) {
-            if (at != all && tell_resource(telling, at, kinds[i])) is_closed = true;
+            if (at != all && tell_resource(about, at, kinds[i])) is_closed = true;
         }
     }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (tell_resource(telling, all, kinds[i])) is_closed = true;
+        if (tell_resource(about, all, kinds[i])) is_closed = true;
     }
     return is_closed;
 }
@@ -254,85 +242,73 @@ static bool is_share_full(const struct bel_topic_state *topic, uint64_t leases, 
     return leases >= *limit;
 }
 
-static uint64_t leases_of_share(const struct bel_telling *telling)
+static uint64_t leases_of_share(const struct bel_explaining *about)
 {
-    struct bel_standing share = bel__ready_share(&telling->found->record);
-    return bel__picker_leases(&telling->found->topic->picker, &share);
+    struct bel_standing share = bel__ready_share(&about->found->record);
+    return bel__picker_leases(&about->found->topic->picker, &share);
 }
 
 /* Returns what the timer's share is called: a task's is its job. */
-static const char *share_word(const struct bel_telling *telling)
+static const char *share_word(const struct bel_explaining *about)
 {
-    return telling->found->record.job.number != 0 ? "job" : "group";
+    return about->found->record.job.number != 0 ? "job" : "group";
 }
 
-static void tell_topic(struct bel_telling *telling)
+static void tell_topic(struct bel_explaining *about)
 {
-    const struct bel_found *found = telling->found;
+    const struct bel_found *found = about->found;
     uint32_t concurrency = bel__topic_settings(found->topic)->concurrency;
     struct bel_reason reason = {.word = "topic concurrency", .by = name_of(found->topic)};
     uint64_t limit = 0;
     if (concurrency > 0 && found->topic->leased >= concurrency) {
-        bel__hold(telling, &reason,
+        bel__hold(&about->telling, &reason,
                   "all leases of the topic are taken: the timer waits for a lease to end "
                   "(concurrency %" PRIu32 ").",
                   concurrency);
     }
     reason = (struct bel_reason){.word = "share", .by = found->record.group};
-    if (is_share_full(found->topic, leases_of_share(telling), &limit)) {
-        bel__hold(telling, &reason,
+    if (is_share_full(found->topic, leases_of_share(about), &limit)) {
+        bel__hold(&about->telling, &reason,
                   "a %s may hold at most %" PRIu64 " leases: a lease of this %s must end first.",
-                  share_word(telling), limit, share_word(telling));
+                  share_word(about), limit, share_word(about));
     }
     uint8_t lane = bel__place_of(&found->key).lane;
     reason = (struct bel_reason){.word = "not loaded", .by = name_of(found->topic)};
     if (bel__key_compare(&found->key, &found->topic->loaded[lane]) >= 0) {
-        bel__hold(telling, &reason,
+        bel__hold(&about->telling, &reason,
                   "more timers are ready than are kept in memory (%" PRIu32
                   " per topic): the timer is loaded when those ahead are claimed.",
-                  telling->engine->ready_max);
+                  about->engine->ready_max);
     }
 }
 
-static void tell_workers(struct bel_telling *telling)
+static void tell_workers(struct bel_explaining *about)
 {
-    const struct bel_topic_state *topic = telling->found->topic;
-    struct bel_reason reason = {.word = "no worker", .by = name_of(topic)};
-    bool is_only = telling->reason.word == NULL;
-    if (!bel__list_is_empty(&topic->waiters)) {
-        reason.word = "ready";
-        if (is_only) bel__give_reason(telling, &reason);
-        bel__say(telling, "%s%s are waiting for timers of the topic.",
-                 is_only ? bel__subject(telling, true) : "",
-                 is_only ? " is ready: workers" : "Workers");
-        return;
-    }
-    bel__hold(telling, &reason,
-              "no worker is waiting%s. %" PRIu64 " timer%s of the topic %s leased.",
-              is_only ? "; the timer is delivered to a later claim" : ", either", topic->leased,
-              bel__plural(topic->leased), topic->leased == 1 ? "is" : "are");
+    const struct bel_topic_state *topic = about->found->topic;
+    bel__tell_workers(&about->telling, !bel__list_is_empty(&topic->waiters), topic->leased);
 }
 
 /* --- the place of a timer --- */
 
-static void tell_leases(struct bel_telling *telling)
+static void tell_leases(struct bel_explaining *about)
 {
-    const struct bel_topic_state *topic = telling->found->topic;
+    const struct bel_topic_state *topic = about->found->topic;
     uint32_t concurrency = bel__topic_settings(topic)->concurrency;
     if (concurrency == 0 || topic->leased >= concurrency) return;
-    bel__say(telling, "%" PRIu64 " of the topic's %" PRIu32 " leases %s taken (concurrency).",
-             topic->leased, concurrency, topic->leased == 1 ? "is" : "are");
+    bel__say(&about->telling,
+             "%" PRIu64 " of the topic's %" PRIu32 " leases %s taken (concurrency).", topic->leased,
+             concurrency, topic->leased == 1 ? "is" : "are");
 }
 
 /* Tells how many leases the share has: shares with fewer leases come first. */
-static void tell_share(struct bel_telling *telling)
+static void tell_share(struct bel_explaining *about)
 {
-    const struct bel_found *found = telling->found;
+    const struct bel_found *found = about->found;
     uint64_t shares = found->topic->numbers[BEL_NUMBER_SHARES], limit = 0;
-    uint64_t leases = leases_of_share(telling);
+    uint64_t leases = leases_of_share(about);
     bool is_job = found->record.job.number != 0, has_group = found->record.group.bytes > 0;
     if (shares < 2) return;
-    bel__say(telling,
+    bel__say(&about->telling,
              "%s%s hold%s %" PRIu64 " lease%s. %" PRIu64 " groups and jobs of the topic have work.",
              is_job      ? "The job "
              : has_group ? "The group "
@@ -340,56 +316,56 @@ static void tell_share(struct bel_telling *telling)
              bel__said(found->record.group).text, has_group ? "s" : "", leases, bel__plural(leases),
              shares);
     if (leases > 0 && !is_share_full(found->topic, leases, &limit)) {
-        bel__say(telling, "Groups and jobs with fewer leases come first.");
+        bel__say(&about->telling, "Groups and jobs with fewer leases come first.");
     }
     if (is_job) {
-        bel__say(telling, "More urgent jobs come first; waiting does not make a job more urgent.");
+        bel__say(&about->telling,
+                 "More urgent jobs come first; waiting does not make a job more urgent.");
     }
 }
 
 /* Returns whether the next claim gets the timer. */
-static bool is_next(const struct bel_telling *telling)
+static bool is_next(const struct bel_explaining *about)
 {
-    const struct bel_topic_state *topic = telling->found->topic;
+    const struct bel_topic_state *topic = about->found->topic;
     struct bel_pick next;
     return !topic->is_paused &&
            bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
                             topic->numbers[BEL_NUMBER_SHARES], &next) &&
-           next.ready.sequence == bel__place_of(&telling->found->key).sequence;
+           next.ready.sequence == bel__place_of(&about->found->key).sequence;
 }
 
 /* Tells how many timers of the same share are ahead. Shares take turns, so others do not count. */
-static void tell_line(struct bel_telling *telling)
+static void tell_line(struct bel_explaining *about)
 {
-    const struct bel_topic_state *topic = telling->found->topic;
-    struct bel_place place = bel__place_of(&telling->found->key);
-    struct bel_standing standing = bel__ready_standing(telling->engine, &telling->found->record);
-    struct bel_ready own = bel__ready_of(&place, &telling->found->record);
+    const struct bel_topic_state *topic = about->found->topic;
+    struct bel_place place = bel__place_of(&about->found->key);
+    struct bel_standing standing = bel__ready_standing(about->engine, &about->found->record);
+    struct bel_ready own = bel__ready_of(&place, &about->found->record);
     bool has_shares = topic->numbers[BEL_NUMBER_SHARES] > 1;
-    const char *same = has_shares ? "same " : "",
-               *line = has_shares ? share_word(telling) : "topic";
+    const char *same = has_shares ? "same " : "", *line = has_shares ? share_word(about) : "topic";
     const char *turns = has_shares ? "; groups and jobs take turns" : "";
     uint64_t ahead = bel__picker_ahead(&topic->picker, &standing, &own, SEEN_MAX);
     if (ahead == SEEN_MAX) {
-        bel__say(telling, "At least %" PRIu64 " timers of the %s%s are ahead%s.", ahead, same, line,
-                 turns);
+        bel__say(&about->telling, "At least %" PRIu64 " timers of the %s%s are ahead%s.", ahead,
+                 same, line, turns);
     } else if (ahead > 0) {
-        bel__say(telling, "%" PRIu64 " timer%s of the %s%s %s ahead%s.", ahead, bel__plural(ahead),
-                 same, line, ahead == 1 ? "is" : "are", turns);
+        bel__say(&about->telling, "%" PRIu64 " timer%s of the %s%s %s ahead%s.", ahead,
+                 bel__plural(ahead), same, line, ahead == 1 ? "is" : "are", turns);
     } else if (has_shares) {
-        bel__say(telling, "The timer is the first of its %s%s.", line,
-                 is_next(telling) ? " and the next of the topic" : turns);
+        bel__say(&about->telling, "The timer is the first of its %s%s.", line,
+                 is_next(about) ? " and the next of the topic" : turns);
     } else {
-        bel__say(telling, "The timer is the first of the topic.");
+        bel__say(&about->telling, "The timer is the first of the topic.");
     }
 }
 
 /* Tells the level of pressure, which delays the starts of tasks of jobs and nothing else. */
-static void tell_pressure(struct bel_telling *telling)
+static void tell_pressure(struct bel_explaining *about)
 {
-    const struct bel_pressure_state *state = &telling->engine->stats.pressure;
+    const struct bel_pressure_state *state = &about->engine->stats.pressure;
     if (state->level == BEL_PRESSURE_NONE) return;
-    bel__say(telling,
+    bel__say(&about->telling,
              "The pressure is %s (%s): two tasks of one job start at least %s apart; other timers "
              "are delivered as usual%s.",
              bel_pressure_level_name(state->level), bel_pressure_cause_name(state->cause),
@@ -397,17 +373,17 @@ static void tell_pressure(struct bel_telling *telling)
              state->level == BEL_PRESSURE_CRITICAL ? ", and new ones are refused" : "");
 }
 
-void bel__tell_ready(struct bel_telling *telling)
+void bel__tell_ready(struct bel_explaining *about)
 {
-    tell_stopped_job(telling);
-    bel__tell_pause(telling);
-    tell_paced_job(telling);
-    bool is_closed = tell_resources(telling);
-    tell_topic(telling);
-    tell_workers(telling);
-    tell_leases(telling);
-    tell_share(telling);
-    if (!is_closed && holds_of(telling) == 0) tell_line(telling);
-    tell_pressure(telling);
-    bel__tell_expiry(telling);
+    tell_stopped_job(about);
+    bel__tell_pause(about);
+    tell_paced_job(about);
+    bool is_closed = tell_resources(about);
+    tell_topic(about);
+    tell_workers(about);
+    tell_leases(about);
+    tell_share(about);
+    if (!is_closed && holds_of(about) == 0) tell_line(about);
+    tell_pressure(about);
+    bel__tell_expiry(&about->telling);
 }

@@ -112,8 +112,9 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
     }
     uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
     if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) *next = 0;
-    for (; *next < command->tokens_count; ++*next) {
-        int err = ack(engine, command->tokens[*next], result, reply);
+    for (uint64_t first = *next; *next < command->tokens_count; ++*next) {
+        bool is_over = *next > first && bel__must_break_off(engine);
+        int err = is_over ? BEL_EBUSY : ack(engine, command->tokens[*next], result, reply);
         if (err == BEL_ESTALE) continue;
         if (err) return bel__break_off(request, err, count);
         count++;

@@ -13,6 +13,10 @@
 #include <assert.h>
 
 enum {
+    SUBMIT_ROWS = 50, /* what the memory of a submission takes as long as, about */
+};
+
+enum {
     OWN_SUBMISSION = BEL_OWN_FREE, /* SUBMIT: the submission */
     OWN_NUMBER = BEL_OWN_FREE,     /* CANCEL: the number of the job that ends */
 };
@@ -28,6 +32,7 @@ int bel__do_job_submit(struct bel_engine *engine, struct bel_request *request)
     } else {
         int err = bel__submission_create(engine, &request->command.job_submit, &submission);
         if (err) return err;
+        bel__count_rows(engine, SUBMIT_ROWS);
         words[OWN_SUBMISSION] = (uintptr_t)submission;
     }
     int err = bel__submission_step(engine, submission, &request->own.reply);

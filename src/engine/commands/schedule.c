@@ -6,7 +6,7 @@
  *     check ---> topic ---> find the id's old timer ---> reserve ---> remove the old, add the new
  */
 #include "engine/commands/commands.h"
-#include "engine/jobs/job.h"
+#include "engine/jobs/jobs.h"
 #include "engine/rows/blob.h"
 #include "engine/state/plan.h"
 #include "engine/state/plan_rule.h"
@@ -29,6 +29,9 @@ static int check_names(struct bel_engine *engine, const struct bel_schedule_spec
             reply, BEL_EINVAL,
             "invalid topic: use 1 to %d of A-Z a-z 0-9 . _ : / -; options of CLAIM are reserved",
             BEL_TOPIC_BYTES_MAX);
+    }
+    if (spec->has_empty_id) {
+        return bel__refuse(reply, BEL_EINVAL, "ID is empty: leave it out, or give it a value");
     }
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "group too long: at most %d bytes",
@@ -107,6 +110,14 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
     return 0;
 }
 
+int bel__schedule_check(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                        struct bel_reply *reply)
+{
+    int err = check_names(engine, spec, reply);
+    if (err == 0) err = check_headers(spec, reply);
+    return err ? err : check_sizes(engine, spec, reply);
+}
+
 /* Sets table, priority, lane and time of the new timer's key. */
 static int place_of(const struct bel_engine *engine, const struct bel_schedule_spec *spec,
                     struct bel_place *out, struct bel_reply *reply)
@@ -146,7 +157,7 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     scheduling->has_old = err == 0;
     bool is_reserved_id = false;
-    err = scheduling->has_old ? 0 : bel__job_reserves(engine, spec->id, &is_reserved_id);
+    err = scheduling->has_old ? 0 : bel__jobs_reserve(engine, spec->id, &is_reserved_id);
     if (err) return err;
     if (is_reserved_id) {
         return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to a task of a job");
@@ -255,7 +266,11 @@ static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
         return bel__refuse(reply, err, "rule: at byte %zu, expected %s", why.position + 1,
                            why.expected);
     }
-    if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
+    if (err == BEL_EINVAL) {
+        struct bel_view zone = spec->plan.zone;
+        return bel__refuse(reply, err, "unknown time zone '%.*s'; %s", (int)zone.bytes,
+                           (const char *)zone.data, why.expected);
+    }
     if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the rule has no future time");
     return err;
 }
@@ -294,7 +309,9 @@ static void apply(struct bel_engine *engine, struct scheduling *scheduling, stru
     scheduling->place.sequence = bel__rows_sequence(&engine->rows); /* first: the id contains it */
     record->body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
     if (record->kind == BEL_RECORD_PLAN) {
-        bel__plan_add(engine, topic, record, scheduling->place.sequence, scheduling->first);
+        struct bel_plan_state state = {
+            .has_next = true, .next = scheduling->first, .sequence = scheduling->place.sequence};
+        bel__plan_add(engine, topic, record, &state);
     } else {
         bel__timer_add(engine, topic, &scheduling->place, record);
     }
@@ -341,9 +358,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
     scheduling.first = 0;
     bool is_plan = spec->plan.rule.bytes > 0;
     bel__record_begin(&scheduling.record, is_plan ? BEL_RECORD_PLAN : BEL_RECORD_TIMER);
-    int err = check_names(engine, spec, reply);
-    if (err == 0) err = check_headers(spec, reply);
-    if (err == 0) err = check_sizes(engine, spec, reply);
+    int err = bel__schedule_check(engine, spec, reply);
     if (err == 0) err = place_of(engine, spec, &scheduling.place, reply);
     if (err) return err;
     err = bel__topic_make(engine, spec->topic, &scheduling.topic, &scheduling.is_topic_new);

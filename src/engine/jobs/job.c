@@ -125,7 +125,7 @@ void bel__job_add_work(struct bel_engine *engine, struct bel_job_found *job,
     uint8_t bytes[BEL_WORK_ROW_BYTES_MAX];
     struct bel_key key = bel__work_key(job->row.number, kind, task);
     struct bel_view value = {.data = bytes, .bytes = bel__position_write(position, bytes)};
-    bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
     job->row.works++;
     engine->jobs->has_work = true;
 }
@@ -153,7 +153,7 @@ void bel__job_pace(struct bel_engine *engine, struct bel_job_found *job, uint64_
     job->row.paced_until = until;
     struct bel_key key =
         bel__job_time_key(BEL_LANE_ENGINE, until, BEL_JOB_TIME_PACE, job->row.number);
-    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_ANY);
+    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_NEW);
     if (until < engine->jobs->next_time) engine->jobs->next_time = until;
     int err = bel__job_hold(&engine->job_marks, job->row.number, BEL_HOLD_PACING);
     assert(err == 0); /* it has a mark */
@@ -346,14 +346,11 @@ void bel__job_started(struct bel_engine *engine, const struct bel_job_found *job
     bel__job_show(&engine->job_marks, job->row.number);
 }
 
-int bel__job_reserves(struct bel_engine *engine, struct bel_view id, bool *out)
+int bel__job_is_replacing(struct bel_engine *engine, struct bel_view id, bool *out)
 {
-    const char *slash = id.bytes > 0 ? memchr(id.data, '/', id.bytes) : NULL;
     struct bel_job_found job;
     *out = false;
-    if (slash == NULL || engine->job_marks.hidden == 0) return 0;
-    int err = bel__job_find_any(engine, bel__view_head(id, (size_t)(slash - (const char *)id.data)),
-                                &job);
+    int err = bel__job_find_any(engine, id, &job);
     if (err) return err == BEL_ENOTFOUND ? 0 : err;
     *out = job.row.phase == BEL_JOB_PHASE_REPLACING;
     return 0;

@@ -77,8 +77,9 @@ void bel__job_begin(struct bel_engine *engine, struct bel_job_found *job);
 /* The last of these slices is done: lets everyone see the job, and claims take its tasks. */
 void bel__job_started(struct bel_engine *engine, const struct bel_job_found *job);
 
-/* Returns whether an id belongs to a task of a job that is about to replace another. */
-BEL_CHECKED int bel__job_reserves(struct bel_engine *engine, struct bel_view id, bool *out);
+/* Sets `*out` to whether the job with this id has replaced another one, and its tasks may have no
+ * ids yet. */
+BEL_CHECKED int bel__job_is_replacing(struct bel_engine *engine, struct bel_view id, bool *out);
 
 /* Begins to end a job: no task starts from now on, unfinished ones are cancelled in slices. The job
  * ends in `state`. Returns 0, BEL_ENOMEM, or an error of reserving. */

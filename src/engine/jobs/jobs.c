@@ -7,6 +7,7 @@
 #include "engine/jobs/jobs.h"
 
 #include "core/units.h"
+#include "core/view.h"
 #include "engine/jobs/follow.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
@@ -18,6 +19,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     WORK_MAX = 8000,   /* units in a turn: about 3 ms */
@@ -337,4 +339,14 @@ uint64_t bel__jobs_leases(const struct bel_engine *engine)
 {
     const struct bel_topic_state *topic = engine->jobs->topic;
     return topic == NULL ? 0 : topic->leased;
+}
+
+int bel__jobs_reserve(struct bel_engine *engine, struct bel_view id, bool *out)
+{
+    const char *slash = id.bytes > 0 ? memchr(id.data, '/', id.bytes) : NULL;
+    *out = false;
+    if (slash == NULL || engine->job_marks.hidden == 0) return 0;
+    struct bel_view job = bel__view_head(id, (size_t)(slash - (const char *)id.data));
+    *out = bel__submission_replaces(engine, job);
+    return *out ? 0 : bel__job_is_replacing(engine, job, out);
 }

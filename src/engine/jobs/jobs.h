@@ -16,7 +16,9 @@
  */
 
 #include "belfry/error.h"
+#include "belfry/view.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bel_engine;
@@ -37,5 +39,9 @@ uint64_t bel__jobs_next_wall(const struct bel_engine *engine);
 
 /* Returns the number of leases of occurrences of recurring jobs. */
 uint64_t bel__jobs_leases(const struct bel_engine *engine);
+
+/* Sets `*out` to whether an id may belong to a task of a job that is about to replace another one,
+ * or just has: such a task is not found by its id yet. */
+BEL_CHECKED int bel__jobs_reserve(struct bel_engine *engine, struct bel_view id, bool *out);
 
 #endif

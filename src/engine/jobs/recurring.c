@@ -61,7 +61,8 @@ static int begin(struct bel_engine *engine, const struct bel_found *found,
     return err;
 }
 
-/* Sets `*out` to whether an occurrence is one of a plan that was replaced. */
+/* Sets `*out` to whether an occurrence is one of a plan that an older version has replaced: it did
+ * not end them at once. */
 static int is_dropped(struct bel_engine *engine, const struct bel_found *found,
                       const struct bel_job_found *plan, bool *out)
 {

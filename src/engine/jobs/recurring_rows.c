@@ -39,7 +39,7 @@ static int fill_plan(struct bel_engine *engine, const struct bel_job_graph *grap
     record->created = engine->now.wall;
     record->priority = BEL_PRIORITY_DEFAULT;
     int err = bel__plan_first(engine, &spec, record, &why, out);
-    if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
+    if (err == BEL_EINVAL) return bel__refuse(reply, err, "invalid plan: %s", why.expected);
     if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the rule has no future time");
     return err;
 }
@@ -53,7 +53,9 @@ static void add_plan(struct bel_engine *engine, struct bel_topic_state *topic,
     assert(bytes.bytes <= sizeof body);
     bel__body_write(&nothing, body);
     record->body = bel__blob_put(&engine->rows, bytes, BEL_BODY_INLINE_MAX);
-    bel__plan_add(engine, topic, record, bel__rows_sequence(&engine->rows), first);
+    struct bel_plan_state state = {
+        .has_next = true, .next = first, .sequence = bel__rows_sequence(&engine->rows)};
+    bel__plan_add(engine, topic, record, &state);
 }
 
 int bel__recurring_check(struct bel_engine *engine, const struct bel_job_graph *graph,
@@ -77,7 +79,6 @@ int bel__recurring_forget(struct bel_engine *engine, struct bel_view id)
     struct bel_found plan;
     int err = find_plan(engine, id, &plan);
     if (err == BEL_ENOTFOUND || (err == 0 && plan.record.kind != BEL_RECORD_PLAN)) return 0;
-    if (err == 0) err = bel__occurrences_unblock(engine, plan.topic, id, false); /* one by one */
     if (err == 0) err = bel__timer_reserve(engine, &plan, 0, BEL_STORE_END);
     if (err == 0) bel__timer_remove(engine, &plan);
     return err;
@@ -94,20 +95,67 @@ static bool is_same_rule(const struct bel_record *old, const struct bel_record *
            old->has_start == next->has_start && old->start == next->start;
 }
 
-/* Lets a new text have the plan of the old one, if both have the same rule and there are times to
- * come: the queue and the counts go on. Otherwise the new plan begins, and the old one is gone. */
-static int put_plan(struct bel_engine *engine, struct bel_topic_state *topic,
-                    struct bel_record *record, uint64_t first, bool has_old)
+/* Ends an occurrence that REPLACE has dropped, unless it has made its job. */
+static int drop(struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_job_found job;
+    bool is_made = found->state == BEL_LEASED;
+    int err = is_made ? 0 : bel__occurrence_job(engine, found, &job, &is_made);
+    if (err != 0 || is_made) return err;
+    err = bel__occurrence_finish(engine, found);
+    if (err == 0) engine->stats.skips[BEL_ENGINE_SKIP_QUEUE]++;
+    return err;
+}
+
+/* Ends the occurrences without a job at once, not when each is due: after a clock was set back the
+ * times of the new plan would come before that, and OVERLAP looks at unfinished jobs only. */
+static int drop_all(struct bel_engine *engine, struct bel_view id)
+{
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    struct bel_found found;
+    uint64_t from = 0;
+    int err = topic == NULL ? BEL_ENOTFOUND : 0;
+    while (err == 0 && (err = bel__occurrences_next(engine, topic, id, from, &found)) == 0) {
+        from = found.record.nominal + 1;
+        err = drop(engine, &found);
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+int bel__recurring_drop(struct bel_engine *engine, uint64_t number)
+{
+    struct bel_job_found job;
+    char id[BEL_ID_BYTES];
+    int err = bel__job_load(engine, number, &job);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    if (job.row.phase != BEL_JOB_PHASE_PLAN) return 0;
+    size_t bytes = job.row.id.bytes;
+    assert(bytes <= sizeof id);
+    memcpy(id, job.row.id.data, bytes); /* the rows change */
+    return drop_all(engine, (struct bel_view){id, bytes});
+}
+
+/* Sets `*out` to whether a new text has the plan of the old one: both have the same rule, and there
+ * are times to come. */
+static int keeps_plan(struct bel_engine *engine, const struct bel_record *record, bool *out)
 {
     struct bel_found old;
-    int err = has_old ? find_plan(engine, record->id, &old) : BEL_ENOTFOUND;
-    if (err != 0 && err != BEL_ENOTFOUND) return err;
-    if (err == 0 && old.record.kind == BEL_RECORD_PLAN && old.plan.has_next &&
-        is_same_rule(&old.record, record)) {
+    int err = find_plan(engine, record->id, &old);
+    *out = err == 0 && old.record.kind == BEL_RECORD_PLAN && old.plan.has_next &&
+           is_same_rule(&old.record, record);
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* Lets a new text have the plan of the old one: the queue and the counts go on. Otherwise the new
+ * plan begins, and the old one is gone. */
+static int put_plan(struct bel_engine *engine, struct bel_topic_state *topic,
+                    struct bel_record *record, uint64_t first, bool keeps)
+{
+    if (keeps) {
         return bel__occurrences_unblock(engine, topic, record->id,
                                         record->rule.overlap == BEL_OVERLAP_QUEUE);
     }
-    err = bel__recurring_forget(engine, record->id);
+    int err = bel__recurring_forget(engine, record->id);
     if (err == 0) add_plan(engine, topic, record, first);
     return err;
 }
@@ -152,16 +200,20 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
     struct bel_topic_state *topic = NULL;
     struct bel_record record;
     uint64_t first = 0;
-    bool is_new = false;
+    bool is_new = false, keeps = false;
     int err = fill_plan(engine, graph, reply, &record, &first);
-    if (err) return err;
-    err = reserve(engine, parts);
+    if (err == 0) err = reserve(engine, parts);
     if (err == 0) err = bel__topic_make(engine, BEL_RECURRING_TOPIC, &topic, &is_new);
     if (err) return err;
     if (is_new) bel__topic_save(engine, topic);
-    bool has_old = parts->old != NULL && parts->old->row.phase == BEL_JOB_PHASE_PLAN;
-    if (parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
-    if (err == 0) err = put_plan(engine, topic, &record, first, has_old);
+    if (parts->old != NULL && parts->old->row.phase == BEL_JOB_PHASE_PLAN) {
+        err = keeps_plan(engine, &record, &keeps);
+        if (err == 0 && !keeps) err = bel__recurring_drop(engine, parts->old->row.number);
+        if (err == 0) err = reserve(engine, parts);
+        if (err == 0) err = bel__job_load(engine, parts->old->row.number, parts->old);
+    }
+    if (err == 0 && parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
+    if (err == 0) err = put_plan(engine, topic, &record, first, keeps);
     if (err) return err;
     put_job(engine, graph, parts);
     return 0;

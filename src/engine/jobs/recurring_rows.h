@@ -30,8 +30,12 @@ BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_g
                                      const struct bel_recurring_parts *parts,
                                      struct bel_reply *reply);
 
+/* Reserves rows and ends the occurrences that have made no job, if the job with this number recurs:
+ * it is to be replaced. After an error, those that are left end when this is called again. */
+BEL_CHECKED int bel__recurring_drop(struct bel_engine *engine, uint64_t number);
+
 /* Reserves rows and deletes the plan with the id of a recurring job that is replaced or removed.
- * The jobs that it has made go on; times in its queue make none. */
+ * The jobs that it has made go on. */
 BEL_CHECKED int bel__recurring_forget(struct bel_engine *engine, struct bel_view id);
 
 /* Sets `*out` to whether an occurrence has a job of its own, and `*out_job` to the job with its id,

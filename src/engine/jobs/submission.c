@@ -22,6 +22,7 @@
  */
 #include "engine/jobs/submission.h"
 
+#include "core/view.h"
 #include "engine/jobs/job_topics.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
@@ -95,8 +96,7 @@ static uint32_t *left_of(const struct bel_engine *engine)
 
 static void spend(const struct bel_engine *engine, uint64_t units)
 {
-    uint32_t *left = left_of(engine);
-    *left = *left < units ? 0 : *left - (uint32_t)units;
+    *left_of(engine) -= *left_of(engine) < units ? *left_of(engine) : (uint32_t)units;
 }
 
 /* --- the stages --- */
@@ -174,8 +174,7 @@ static int find_reserver(struct bel_engine *engine, const struct bel_submission 
     return err;
 }
 
-/* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
- * free. */
+/* Checks that neither the id of the job nor those of its `then` belong to others. */
 static int look_at_reserved(struct bel_engine *engine, const struct bel_submission *submission,
                             struct bel_reply *reply)
 {
@@ -539,6 +538,15 @@ static int write_tasks(struct bel_engine *engine, struct bel_submission *submiss
     return 0;
 }
 
+bool bel__submission_replaces(const struct bel_engine *engine, struct bel_view id)
+{
+    const struct bel_submission *at = engine->jobs->submissions;
+    while (at != NULL && !(at->old != 0 && has_begun(at) && bel__view_equal(at->graph->id, id))) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
 /* --- the last batch --- */
 
 static struct bel_share_name share_of(const struct bel_submission *submission)
@@ -580,20 +588,19 @@ static int swap(struct bel_engine *engine, struct bel_submission *submission,
                 struct bel_reply *reply)
 {
     struct bel_job_found *job = &submission->job, old;
+    bool is_gone = false;
     int err = check_last(engine, submission, reply);
-    if (err) return err;
-    bool is_gone;
-    err = find_old(engine, submission, &old, &is_gone, reply);
+    if (err == 0) err = bel__recurring_drop(engine, submission->old);
+    if (err == 0) err = find_old(engine, submission, &old, &is_gone, reply);
     if (err) return err;
     err = bel__rows_reserve(&engine->rows, (size_t)4 * BEL_JOB_ROWS + 2 * (size_t)BEL_TIMER_ROWS,
                             (size_t)4 * BEL_JOB_BYTES + 2 * (size_t)BEL_TIMER_BYTES, BEL_STORE_ADD);
-    if (err) return err;
-    if (!is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) {
+    if (err == 0 && !is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) {
         bool is_plan = old.row.phase == BEL_JOB_PHASE_PLAN;
         err = bel__job_begin_removal(engine, &old);
         if (err == 0 && is_plan) err = bel__recurring_forget(engine, job->row.id);
-        if (err) return err;
     }
+    if (err) return err;
     delete_removal(engine, job);
     job->row.phase = BEL_JOB_PHASE_REPLACING;
     bel__job_add_work(engine, job, BEL_WORK_ADOPT, 0, 0);
@@ -685,12 +692,9 @@ int bel__submission_create(struct bel_engine *engine, const struct bel_job_submi
     if (submission == NULL) return BEL_ENOMEM;
     submission->submit = submit;
     int err = open_submission(engine, submission);
-    if (err) {
-        free(submission);
-        return err;
-    }
-    *out = submission;
-    return 0;
+    if (err) free(submission);
+    if (err == 0) *out = submission;
+    return err;
 }
 
 int bel__submission_create_follower(struct bel_engine *engine, const struct bel_follower *follower,

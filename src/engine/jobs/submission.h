@@ -42,6 +42,10 @@ BEL_CHECKED int bel__submission_create_follower(struct bel_engine *engine,
 BEL_CHECKED int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,
                                      struct bel_reply *reply);
 
+/* Returns whether a job that replaces the one with this id is being written. Its tasks get their
+ * ids at the end, so nobody else may take such an id meanwhile. */
+bool bel__submission_replaces(const struct bel_engine *engine, struct bel_view id);
+
 /* Frees a submission. A job that is not complete is removed in later turns. */
 void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *submission);
 

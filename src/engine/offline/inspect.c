@@ -513,6 +513,7 @@ static int run_check(void *context, struct bel_subprocess *process, struct bel_w
     int err = bel__engine_open_view(&check->view, &stats, &engine, why);
     if (err) return err;
     check->report = (struct bel_engine_report){.tree_rows = stats.rows, .tree_bytes = stats.bytes};
+    check->report.time_ms = engine->now.engine; /* opened at time 0: that of the last change */
     err = bel__engine_walk(engine, &check->report, why);
     bel_engine_close(engine);
     if (err) return err;

@@ -306,6 +306,18 @@ int bel__occurrences_first(struct bel_engine *engine, struct bel_topic_state *to
     return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
 }
 
+int bel__occurrences_next(struct bel_engine *engine, struct bel_topic_state *topic,
+                          struct bel_view plan, uint64_t nominal, struct bel_found *out)
+{
+    struct bel_key from = row_key(engine, topic->number, plan, nominal);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    if (err) return err;
+    if (!is_same_plan(&cursor.key, &from)) return BEL_ENOTFOUND;
+    err = bel__timer_peek(engine, topic, cursor.value, out);
+    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+}
+
 /* Cancels an occurrence, or ends it as expired. Skips the consequences for its plan, which is being
  * cancelled too. */
 static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)

@@ -44,6 +44,12 @@ BEL_CHECKED int bel__occurrence_block(struct bel_engine *engine, struct bel_foun
 BEL_CHECKED int bel__occurrences_first(struct bel_engine *engine, struct bel_topic_state *topic,
                                        struct bel_view plan, struct bel_found *out);
 
+/* Finds the first unfinished occurrence of a plan whose nominal time is not before `nominal`.
+ * Returns 0, BEL_ENOTFOUND, or an error of the lookup. */
+BEL_CHECKED int bel__occurrences_next(struct bel_engine *engine, struct bel_topic_state *topic,
+                                      struct bel_view plan, uint64_t nominal,
+                                      struct bel_found *out);
+
 /* What to find out about the unfinished occurrences of a plan. The search stops when it is
  * known. */
 enum bel_look {

@@ -70,10 +70,10 @@ void bel__plan_skip_made(struct bel_engine *engine, struct bel_found *found)
 }
 
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
-                   struct bel_record *record, uint64_t number, uint64_t first)
+                   struct bel_record *record, const struct bel_plan_state *state)
 {
-    struct bel_found found = {.topic = topic,
-                              .plan = {.has_next = true, .next = first, .sequence = number}};
+    struct bel_found found = {.topic = topic, .plan = *state};
+    uint64_t number = state->sequence;
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     assert(record->kind == BEL_RECORD_PLAN && number > 0);
     record->plan = number;

@@ -8,10 +8,9 @@
 
 #include "engine/state/timer.h"
 
-/* Adds a plan whose body has been put and whose rows are reserved. `number` is a new sequence,
- * `first` the first nominal time. */
+/* Adds a plan whose body has been put and whose rows are reserved. Its sequence is a new one. */
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
-                   struct bel_record *record, uint64_t number, uint64_t first);
+                   struct bel_record *record, const struct bel_plan_state *state);
 
 /* Reserves rows and sets the next nominal time, as requested by a command. */
 BEL_CHECKED int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found,

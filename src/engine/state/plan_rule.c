@@ -8,10 +8,10 @@
 #include "engine/state/plan_rule.h"
 
 #include "engine/state/state.h"
+#include "plan/plan.h"
 #include "plan/zone_meant.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 static uint64_t seed_of(struct bel_view id)
 {
@@ -33,14 +33,7 @@ int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct
         err = bel_zones_find(engine->zones, name.data, name.bytes, out);
     }
     if (err == 0 || err == BEL_ENOMEM) return err;
-    char meant[BEL_ZONE_NAME_MAX + 1];
-    bool is_meant = why != NULL && engine->zones != NULL &&
-                    bel__zone_meant(engine->zones, name.data, name.bytes, meant);
-    if (why != NULL) {
-        (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone%s%.48s%s",
-                       is_meant ? ": did you mean " : ", e.g. ", is_meant ? meant : "Europe/Berlin",
-                       is_meant ? "?" : "");
-    }
+    bel__zone_refuse(engine->zones, name, why);
     return BEL_EINVAL; /* a damaged zone file does not make the engine corrupt */
 }
 
@@ -66,9 +59,7 @@ int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, str
     if (err) return err;
     if (bel_plan_kind(plan) != rule->kind) {
         bel_plan_destroy(plan);
-        if (why != NULL) {
-            (void)snprintf(why->expected, sizeof why->expected, "a rule of the requested kind");
-        }
+        bel__plan_refuse_kind(rule->kind, why);
         return BEL_EINVAL;
     }
     *out = plan;

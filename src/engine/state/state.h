@@ -61,7 +61,7 @@ struct bel_engine {
     struct bel_job_limits job_limits;      /* 0: the parser's default */
     uint32_t ready_max;                    /* ready timers of a topic that may be in memory */
     uint32_t bulk_changes_max;             /* by PURGE or REVIVE in one turn */
-    uint32_t reads_max;                    /* rows that the queries of one turn read, about */
+    uint32_t rows_max;                     /* read and written by the requests of one turn */
     struct bel_siphash_key alias_keys[2];  /* for all hashes in keys */
 
     /* Time. */
@@ -93,13 +93,31 @@ struct bel_engine {
     /* This turn. */
     struct bel_rows rows;
     uint32_t load_left;                    /* rows that this turn may still load */
-    uint32_t reads_left;                   /* rows that queries may still read */
+    uint64_t rows_end;                     /* of bel__store_touched(): no further request */
     bool is_behind;                        /* more work is due than one turn does */
     bool is_full;                          /* the batch takes no more requests */
     bool has_holds;                        /* some requests are held back: */
     struct bel_mono add_from, change_from; /* until then; 0: not held back */
     int broken; /* an error after which the state cannot be trusted, or 0 */
 };
+
+/* Returns whether the requests of this turn may read and write more rows. */
+static inline bool bel__has_rows_left(const struct bel_engine *engine)
+{
+    return bel__store_touched(engine->store) < engine->rows_end;
+}
+
+/* Returns whether a request that has changed some of its timers is to go on in the next turn. */
+static inline bool bel__must_break_off(const struct bel_engine *engine)
+{
+    return engine->rows.has_changed && !bel__has_rows_left(engine);
+}
+
+/* Counts work of a request that the store does not see, as so many rows. */
+static inline void bel__count_rows(struct bel_engine *engine, uint64_t rows)
+{
+    engine->rows_end -= rows < engine->rows_end ? rows : engine->rows_end;
+}
 
 /* Returns whether the store asks to hold back additions. What the engine does by itself in slices
  * then waits, too. */

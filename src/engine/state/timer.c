@@ -371,6 +371,29 @@ void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
     bel__timer_add(engine, found->topic, place, &found->record);
 }
 
+/* Puts the row of an ended timer or plan, without its alias. */
+static void put_ended(struct bel_engine *engine, struct bel_topic_state *topic,
+                      const struct bel_place *place, const struct bel_record *record)
+{
+    enum bel_state state = (enum bel_state)bel__ended_state(place->lane);
+    struct bel_key key = bel__key_of(place);
+    assert(place->table == BEL_TABLE_ENDED && !record->is_id_made);
+    put_record(engine, &key, record, BEL_ROW_NEW);
+    bel__topic_count(engine, topic, number_of(state), +1);
+    if (bel__is_task_lane(place->lane)) return; /* its job decides how long it is kept */
+    uint64_t retention = bel__timer_retention(topic, state);
+    if (retention == BEL_RETENTION_FOREVER) return;
+    engine->events->kept(engine, topic, place->time + retention);
+}
+
+void bel__timer_add_ended(struct bel_engine *engine, struct bel_topic_state *topic,
+                          const struct bel_place *place, const struct bel_record *record)
+{
+    struct bel_key key = bel__key_of(place);
+    put_ended(engine, topic, place, record);
+    bel__alias_put(engine, &key, record, BEL_ROW_NEW);
+}
+
 static uint64_t sequence_of(const struct bel_found *found)
 {
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
@@ -393,13 +416,8 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     record->has_result = ending->has_result;
     found->key = bel__key_of(&place);
     record->is_id_made = false;
-    put_record(engine, &found->key, record, BEL_ROW_NEW);
+    put_ended(engine, found->topic, &place, record);
     bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
-    bel__topic_count(engine, found->topic, number_of(ending->state), +1);
-    if (is_task) return; /* its job decides how long */
-    uint64_t retention = bel__timer_retention(found->topic, ending->state);
-    if (retention == BEL_RETENTION_FOREVER) return;
-    engine->events->kept(engine, found->topic, place.time + retention);
 }
 
 /* Copies into the record what is in the key, or in the plan's state, until the end. */

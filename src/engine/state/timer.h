@@ -42,6 +42,10 @@ enum {
 void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_place *place, const struct bel_record *record);
 
+/* Adds an ended timer or plan, whose id must be free, at a place in ENDED. */
+void bel__timer_add_ended(struct bel_engine *engine, struct bel_topic_state *topic,
+                          const struct bel_place *place, const struct bel_record *record);
+
 /* Adds the row of a blocked task whose job nobody sees yet, without its alias, and without counting
  * it in any number; deletes it; counts `count` such tasks of a topic, after bel__timer_hold(). */
 void bel__timer_stage(struct bel_engine *engine, const struct bel_place *place,

@@ -14,7 +14,8 @@
  *
  * A call may consist of several commands that must reach the same connection one after the other,
  * such as ASKING and a command, or a write and WAIT: `command` has all of them, and `replies` their
- * number. They are sent together, or none of them is executed.
+ * number. They are sent to one connection, or none of them is. If it breaks when a part has been
+ * sent, the first commands may have been executed, and the call ends with BEL_EIO.
  *
  * With RESP3, commands like SUBSCRIBE have no reply. Each channel is confirmed by a pushed message,
  * and only an error is a reply. Such a call sets `confirmed_by` to the first text of these

@@ -185,10 +185,20 @@ static int handle_push(struct bel_exchange *exchange, const struct bel_value *va
     return 0;
 }
 
+/* Returns the call that waits for the next reply; NULL if there is none. A server replies to the
+ * first commands of a call before it has received the last one, and a large call may not have been
+ * sent completely by then. */
+static struct bel_redis_call *waiting_of(const struct bel_exchange *exchange)
+{
+    struct bel_redis_call *call = first_of(&exchange->sent), *partial = partial_of(exchange);
+    if (call != NULL || partial == NULL || partial->confirmed_by != NULL) return call;
+    return partial->replied + 1 < partial->replies ? partial : NULL;
+}
+
 static int handle_reply(struct bel_exchange *exchange, const struct bel_value *value,
                         struct bel_why *why)
 {
-    struct bel_redis_call *call = first_of(&exchange->sent);
+    struct bel_redis_call *call = waiting_of(exchange);
     bool is_error = value->type == BEL_VALUE_ERROR;
     if (call == NULL) {
         return bel__why_say(why, BEL_EIO, "the server sent a reply that no call waits for%s%.*s",
@@ -335,6 +345,11 @@ void bel__exchange_break(struct bel_exchange *exchange, const char *why)
     struct bel_list ended;
     bel__list_init(&ended);
     bel__list_splice(&ended, &exchange->sent);
+    struct bel_redis_call *partial = partial_of(exchange);
+    if (partial != NULL && partial->replies > 1 && !partial->is_bound) {
+        bel__link_remove(&partial->link); /* its first commands may have been executed */
+        bel__list_append(&ended, &partial->link);
+    }
     bel__list_splice(&ended, &exchange->urgent);
     exchange->written = 0;
     exchange->replies_count = 0;

@@ -51,9 +51,17 @@ void bel__greeting_reset(struct bel_greeting *greeting)
 static void fail(struct bel_greeting *greeting, const char *what, const struct bel_value *value)
 {
     struct bel_view text = {"the reply has an unexpected type", 32};
-    if (value->type == BEL_VALUE_ERROR) text = bel__view_head(value->text, QUOTED_BYTES_MAX);
-    (void)bel__why_say(&greeting->why, BEL_EIO, "%s failed: %.*s", what, (int)text.bytes,
-                       (const char *)text.data);
+    bool is_error = value->type == BEL_VALUE_ERROR;
+    if (is_error) text = bel__view_head(value->text, QUOTED_BYTES_MAX);
+    if (is_error && bel__view_is(bel_value_code(value), "NOAUTH") &&
+        greeting->options.password == NULL) {
+        (void)bel__why_say(&greeting->why, BEL_EIO,
+                           "NOAUTH: the server wants a password: redis://:PASSWORD@HOST or "
+                           "--store-password-file; a Sentinel: ?sentinel_password_file=");
+    } else {
+        (void)bel__why_say(&greeting->why, BEL_EIO, "%s failed: %.*s", what, (int)text.bytes,
+                           (const char *)text.data);
+    }
     greeting->step = BEL_GREETING_FAILED;
 }
 

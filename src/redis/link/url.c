@@ -194,6 +194,8 @@ static const char **option_of(struct bel_redis_url *url, const char *name)
         {"password_file", &url->password_file},
         {"namespace", &url->name_space},
         {"master", &url->master},
+        {"sentinel_user", &url->sentinel_user},
+        {"sentinel_password_file", &url->sentinel_password_file},
         {"ca", &url->ca},
         {"ca_dir", &url->ca_dir},
         {"cert", &url->cert},
@@ -219,10 +221,11 @@ static int parse_option(struct bel_redis_url *url, char *name, struct seen *seen
     if (strcmp(name, "insecure") == 0) place = &seen->insecure;
     if (place == NULL) {
         bool is_shown = strlen(name) <= QUOTED_BYTES_MAX && consists_of(name, LETTERS DIGITS "_-");
-        return bel__why_say(why, BEL_EINVAL,
-                            "unknown option '%s'; known are password_file, namespace, db, master, "
-                            "ca, ca_dir, cert, key, insecure",
-                            is_shown ? name : "?");
+        return bel__why_say(
+            why, BEL_EINVAL,
+            "unknown option '%s'; known are password_file, namespace, db, master, "
+            "sentinel_user, sentinel_password_file, ca, ca_dir, cert, key, insecure",
+            is_shown ? name : "?");
     }
     if (value == NULL || value[0] == 0) {
         return bel__why_say(why, BEL_EINVAL, "option '%s' has no value", name);
@@ -256,6 +259,26 @@ static int check_tls(const struct bel_redis_url *url, const struct seen *seen, s
     return 0;
 }
 
+static int check_sentinel(const struct bel_redis_url *url, struct bel_why *why)
+{
+    const char *name = url->master != NULL                   ? "master"
+                       : url->sentinel_user != NULL          ? "sentinel_user"
+                       : url->sentinel_password_file != NULL ? "sentinel_password_file"
+                                                             : NULL;
+    if (url->mode != BEL_REDIS_SENTINEL && name != NULL) {
+        return bel__why_say(why, BEL_EINVAL, "option '%s' is only for redis+sentinel://", name);
+    }
+    if (url->mode == BEL_REDIS_SENTINEL && url->master == NULL) {
+        return bel__why_say(why, BEL_EINVAL,
+                            "Sentinel needs the name of the primary: "
+                            "redis+sentinel://host,host/name or ?master=name");
+    }
+    if (url->sentinel_user != NULL && url->sentinel_password_file == NULL) {
+        return bel__why_say(why, BEL_EINVAL, "sentinel_user needs sentinel_password_file");
+    }
+    return 0;
+}
+
 static int check_options(struct bel_redis_url *url, const struct seen *seen, struct bel_why *why)
 {
     int err = check_tls(url, seen, why);
@@ -271,12 +294,8 @@ static int check_options(struct bel_redis_url *url, const struct seen *seen, str
     }
     if (seen->db != NULL) err = parse_db(url, seen->db, why);
     if (err) return err;
-    if (url->mode == BEL_REDIS_SENTINEL && url->master == NULL) {
-        return bel__why_say(why, BEL_EINVAL, "Sentinel needs the name of the primary: ?master=");
-    }
-    if (url->mode != BEL_REDIS_SENTINEL && url->master != NULL) {
-        return bel__why_say(why, BEL_EINVAL, "option 'master' is only for redis+sentinel://");
-    }
+    err = check_sentinel(url, why);
+    if (err) return err;
     if (url->name_space != NULL && (strlen(url->name_space) > NAMESPACE_BYTES_MAX ||
                                     !consists_of(url->name_space, LETTERS DIGITS "._-"))) {
         return bel__why_say(why, BEL_EINVAL, "option 'namespace' is 1 to %d letters, digits, . _ -",
@@ -291,7 +310,21 @@ static int check_options(struct bel_redis_url *url, const struct seen *seen, str
     return 0;
 }
 
-static int parse_options(struct bel_redis_url *url, char *text, struct bel_why *why)
+/* Parses what follows the hosts: the database; with Sentinel before it the name of the primary,
+ * unless an option has that. */
+static int parse_path(struct bel_redis_url *url, char *text, struct bel_why *why)
+{
+    if (text[0] == 0) return 0;
+    if (url->mode != BEL_REDIS_SENTINEL || url->master != NULL) return parse_db(url, text, why);
+    const char *db = cut(text, '/');
+    if (text[0] == 0 || !decode(text)) {
+        return bel__why_say(why, BEL_EINVAL, "expected redis+sentinel://host,host/name/db");
+    }
+    url->master = text;
+    return db == NULL || db[0] == 0 ? 0 : parse_db(url, db, why);
+}
+
+static int parse_options(struct bel_redis_url *url, char *path, char *text, struct bel_why *why)
 {
     struct seen seen = {NULL, NULL};
     for (char *next; text != NULL; text = next) {
@@ -299,7 +332,8 @@ static int parse_options(struct bel_redis_url *url, char *text, struct bel_why *
         int err = parse_option(url, text, &seen, why);
         if (err) return err;
     }
-    return check_options(url, &seen, why);
+    int err = parse_path(url, path, why);
+    return err ? err : check_options(url, &seen, why);
 }
 
 /* --- the whole --- */
@@ -313,7 +347,7 @@ static int parse_rest(struct bel_redis_url *url, char *text, bool is_path, struc
                             "@ after the hosts, or #: the characters @ : / ? # & %% in a password "
                             "or a value must be percent-encoded, e.g. %%2F for /");
     }
-    char *options = cut(end, '?');
+    char *options = cut(end, '?'), none[] = "", *path = none;
     int err = 0;
     if (is_path) {
         if (end != text || end[0] == 0 || end[1] == 0 || !decode(end)) {
@@ -321,19 +355,19 @@ static int parse_rest(struct bel_redis_url *url, char *text, bool is_path, struc
         }
         url->path = end;
     } else {
-        const char *db = end[0] == '/' ? end + 1 : "";
-        char *at = NULL;
-        if (end[0] == '/') end[0] = 0;
-        at = strrchr(text, '@');
+        if (end[0] == '/') {
+            end[0] = 0;
+            path = end + 1;
+        }
+        char *at = strrchr(text, '@');
         if (at != NULL) {
             *at = 0;
             err = parse_credentials(url, text, why);
             text = at + 1;
         }
         if (err == 0) err = parse_hosts(url, text, why);
-        if (err == 0 && db[0] != 0) err = parse_db(url, db, why);
     }
-    return err ? err : parse_options(url, options, why);
+    return err ? err : parse_options(url, path, options, why);
 }
 
 int bel__redis_url_parse(const char *text, size_t bytes, struct bel_redis_url *out,
@@ -359,6 +393,9 @@ int bel__redis_url_parse(const char *text, size_t bytes, struct bel_redis_url *o
         err = bel__why_say(why, BEL_EINVAL, "expected a URL such as redis://host:6379");
     } else {
         *rest = 0;
+        for (char *at = memory; *at != 0; at++) {
+            if (*at >= 'A' && *at <= 'Z') *at = (char)(*at | 0x20);
+        }
         err = parse_scheme(&url, memory, &is_path, why);
         if (err == 0) err = parse_rest(&url, rest + 3, is_path, why);
     }
@@ -373,14 +410,18 @@ int bel__redis_url_parse(const char *text, size_t bytes, struct bel_redis_url *o
     return 0;
 }
 
+static void free_secret(char *text)
+{
+    if (text != NULL) explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 void bel__redis_url_finish(struct bel_redis_url *url)
 {
     if (url->memory != NULL) explicit_bzero(url->memory, url->memory_bytes);
-    if (url->password_memory != NULL) {
-        explicit_bzero(url->password_memory, strlen(url->password_memory));
-    }
     free(url->memory);
-    free(url->password_memory);
+    free_secret(url->password_memory);
+    free_secret(url->sentinel_password_memory);
     *url = (struct bel_redis_url){0};
 }
 
@@ -403,34 +444,49 @@ static ssize_t read_file(const char *path, char *out, size_t room)
     return got < 0 ? -1 : (ssize_t)count;
 }
 
-int bel__redis_url_read_password(struct bel_redis_url *url, struct bel_why *why)
+/* Returns the first line of a file, without its end, as a new text; or NULL and sets the error. */
+static char *read_line(const char *path, int *out_err, struct bel_why *why)
 {
-    char line[BEL_REDIS_PASSWORD_BYTES_MAX + 2];
-    if (url->password_file == NULL) return 0;
-    ssize_t count = read_file(url->password_file, line, sizeof line);
-    if (count < 0) return bel__why_system(why, BEL_EIO, url->password_file, "read");
+    char line[BEL_REDIS_PASSWORD_BYTES_MAX + 2], *copy = NULL;
+    ssize_t count = read_file(path, line, sizeof line);
+    if (count < 0) {
+        *out_err = bel__why_system(why, BEL_EIO, path, "read");
+        return NULL;
+    }
     const char *end = memchr(line, '\n', (size_t)count);
     size_t bytes = end == NULL ? (size_t)count : (size_t)(end - line);
     if (bytes > 0 && line[bytes - 1] == '\r') bytes--;
-    int err = 0;
-    char *copy = NULL;
     if (bytes == 0 || bytes > BEL_REDIS_PASSWORD_BYTES_MAX || memchr(line, 0, bytes) != NULL) {
-        err =
+        *out_err =
             bel__why_say(why, BEL_EINVAL, "%s: the first line must be a password of 1 to %d bytes",
-                         url->password_file, BEL_REDIS_PASSWORD_BYTES_MAX);
+                         path, BEL_REDIS_PASSWORD_BYTES_MAX);
     } else {
         copy = strndup(line, bytes);
-        if (copy == NULL) err = bel__why_say(why, BEL_ENOMEM, "out of memory");
+        if (copy == NULL) *out_err = bel__why_say(why, BEL_ENOMEM, "out of memory");
     }
     explicit_bzero(line, sizeof line);
-    if (err) return err;
-    if (url->password_memory != NULL) {
-        explicit_bzero(url->password_memory, strlen(url->password_memory));
-    }
-    free(url->password_memory);
-    url->password_memory = copy;
-    url->password = copy;
+    return copy;
+}
+
+/* Reads a password from a file, if there is one. */
+static int read_password(const char *path, char **memory, const char **out, struct bel_why *why)
+{
+    int err = 0;
+    if (path == NULL) return 0;
+    char *line = read_line(path, &err, why);
+    if (line == NULL) return err;
+    free_secret(*memory);
+    *memory = line;
+    *out = line;
     return 0;
+}
+
+int bel__redis_url_read_password(struct bel_redis_url *url, struct bel_why *why)
+{
+    int err = read_password(url->password_file, &url->password_memory, &url->password, why);
+    return err ? err
+               : read_password(url->sentinel_password_file, &url->sentinel_password_memory,
+                               &url->sentinel_password, why);
 }
 
 /* --- printing --- */

@@ -6,6 +6,7 @@
  * url - parses the address of a Redis or Valkey store.
  *
  *     redis://[[user]:password@]host[:port][,host[:port]...][/db][?name=value[&name=value...]]
+ *     redis+sentinel://[[user]:password@]host[:port][,...]/primary[/db][?name=value...]
  *     unix:///path/to/socket[?name=value...]
  *
  * Schemes: redis, redis+sentinel, redis+cluster; the same with `rediss` connect by TLS. The default
@@ -16,7 +17,9 @@
  *     password_file   a file whose first line is the password              all
  *     namespace       prefix of all keys: 1 to 64 letters, digits, . _ -   all
  *     db              number of the database, instead of /db               unix
- *     master          name of the primary; required                        redis+sentinel
+ *     master          name of the primary, instead of /primary             redis+sentinel
+ *     sentinel_user, sentinel_password_file
+ *                     credentials for the Sentinels, which have none else  redis+sentinel
  *     ca              file of trusted certificates (PEM)                   rediss
  *     ca_dir          folder of trusted certificates, hashed               rediss
  *     cert, key       files of a client's certificate and its key (PEM)    rediss
@@ -64,10 +67,11 @@ struct bel_redis_url {
     uint32_t db;
     const char *ca, *ca_dir, *cert, *key;
     const char *master;
+    const char *sentinel_user, *sentinel_password, *sentinel_password_file;
     const char *name_space; /* the option `namespace` */
     char *memory;           /* private, as are the next two */
     size_t memory_bytes;
-    char *password_memory;
+    char *password_memory, *sentinel_password_memory;
 };
 
 /* Parses a whole text, which needs no final 0. Returns 0 and sets `*out`, which the caller must
@@ -79,9 +83,9 @@ BEL_CHECKED int bel__redis_url_parse(const char *text, size_t bytes, struct bel_
 /* Overwrites the password and frees the memory. A zeroed URL is allowed. */
 void bel__redis_url_finish(struct bel_redis_url *url);
 
-/* Sets the password to the first line of `password_file`, if there is one. Returns 0; or, with
- * `url` unchanged, BEL_EIO if the file cannot be read, BEL_EINVAL if its first line is empty or too
- * long, or BEL_ENOMEM. */
+/* Sets the password to the first line of `password_file`, if there is one, and that of Sentinels to
+ * that of `sentinel_password_file`. Returns 0; or BEL_EIO if a file cannot be read, BEL_EINVAL if
+ * its first line is empty or too long, or BEL_ENOMEM. */
 BEL_CHECKED int bel__redis_url_read_password(struct bel_redis_url *url, struct bel_why *why);
 
 /* Prints a URL for logs, without credentials and options: "rediss+cluster://a:6379,b:6379". Like

@@ -5,10 +5,10 @@ local ARGS = 4
 
 local function ack(at)
     local prefix, id = ARGV[at], ARGV[at + 1]
-    local member = lease_of(prefix, id, ARGV[at + 2])
+    local member, entry = lease_of(prefix, id, ARGV[at + 2])
     if not member then return 0 end
-    call('ZREM', LEASE, member)
-    call('HDEL', TOK, member)
+    local _, _, due = struct.unpack(TOK_HEAD, entry)
+    end_lease(member, due)
     local a
     if cfg.retention ~= 0 then
         a = read_att(id)

@@ -6,16 +6,23 @@
 
 local ARGS = 5
 local COUNT_MAX = 1000
+local SLICE = 50
 
--- Returns the first ready timers: members and, by position, ids and records.
-local function ready(count)
-    local members = call('ZRANGEBYSCORE', PEND, '-inf', now_text, 'LIMIT', 0, count)
-    if #members == 0 then return members end
-    local ids = {}
-    for i, member in ipairs(members) do
-        ids[i] = string.sub(member, 9)
+-- Returns the id, record and `att` of a member. They are read in slices: most claims with many large
+-- payloads end long before their count.
+local slice = {from = 1, ids = {}}
+
+local function read(members, i)
+    if i >= slice.from + #slice.ids then
+        slice.from, slice.ids = i, {}
+        for k = i, math.min(i + SLICE - 1, #members) do
+            slice.ids[k - i + 1] = string.sub(members[k], 9)
+        end
+        slice.records = call('HMGET', REC, unpack(slice.ids))
+        slice.atts = call('HMGET', ATT, unpack(slice.ids))
     end
-    return members, ids, call('HMGET', REC, unpack(ids)), call('HMGET', ATT, unpack(ids))
+    local at = i - slice.from + 1
+    return slice.ids[at], slice.records[at], slice.atts[at]
 end
 
 local function total_count()
@@ -48,30 +55,27 @@ local function write_taken()
     if #taken.members == 0 then return end
     call('ZREM', PEND, unpack(taken.members))
     call('ZADD', LEASE, unpack(taken.leases))
+    heads[LEASE] = nil
     call('HSET', TOK, unpack(taken.tokens))
-    if #taken.unexpiring > 0 then call('ZREM', EXP, unpack(taken.unexpiring)) end
-    call('HINCRBY', ST, 'claimed', #taken.members)
-end
-
--- Ends ready timers that have expired, so that a claim does not meet them.
-local function sweep_all()
-    while not is_swept do
-        is_swept = sweep()
+    if #taken.unexpiring > 0 then
+        call('ZREM', EXP, unpack(taken.unexpiring))
+        heads[EXP] = nil
     end
+    call('HINCRBY', ST, 'claimed', #taken.members)
 end
 
 local function serve()
     local results, next_at = {}, 1
-    local members, ids, records, atts = ready(total_count())
+    local members = call('ZRANGEBYSCORE', PEND, '-inf', now_text, 'LIMIT', 0, total_count())
     for at = 2, #ARGV, ARGS do
         local deliveries, bytes = {}, 0
         while next_at <= #members and #deliveries < tonumber(ARGV[at]) and
             bytes <= tonumber(ARGV[at + 4]) do
-            local i = next_at
-            local r, lease = take(members[i], ids[i], records[i], at)
+            local id, record, att = read(members, next_at)
+            local r, lease = take(members[next_at], id, record, at)
             bytes = bytes + r.load
-            deliveries[#deliveries + 1] = {ids[i], records[i], atts[i], lease}
-            next_at = i + 1
+            deliveries[#deliveries + 1] = {id, record, att, lease}
+            next_at = next_at + 1
         end
         results[#results + 1] = deliveries
     end
@@ -86,8 +90,8 @@ local function serve_nobody()
     return results
 end
 
-sweep_all()
 if not cfg.known or cfg.paused then return reply(serve_nobody()) end
+if not is_swept then return again() end -- a claim must not meet timers that have expired
 local results = serve()
 write_taken()
 return reply(results)

@@ -1,8 +1,13 @@
--- CONFIGURE, PAUSE and RESUME. Arguments: whether to make the topic if it is unknown, then pairs of
--- a field of `cfg` and its value. The result is 1, or 0 for an unknown topic that was not made.
+-- CONFIGURE, PAUSE and RESUME, of partition 0. Arguments: whether to make the topic if it is unknown,
+-- then pairs of a field of `cfg` and its value. The results are 1, or 0 for an unknown topic that was
+-- not made; the version of the settings, the number of partitions, and all fields that other
+-- partitions must have, too.
 
-if ARGV[2] == '0' and not cfg.known then return reply({0}) end
-birth()
-if #ARGV > 2 then call('HSET', CFG, unpack(ARGV, 3)) end
-happens(now)
-return reply({1})
+if ARGV[2] == '0' and not cfg.known then return reply({0, 0, 1, {}}) end
+if not cfg.known then birth() end
+if #ARGV > 2 then
+    call('HSET', CFG, unpack(ARGV, 3))
+    cfg.version = call('HINCRBY', CFG, 'version', 1)
+    happens(now)
+end
+return reply({1, cfg.version, cfg.partitions, settings()})

@@ -12,6 +12,7 @@ local function extend(at)
         length = claimed
     end
     call('ZADD', LEASE, print_number(now + length), member)
+    heads[LEASE] = nil
     happens(now + length)
     return length
 end

@@ -10,8 +10,7 @@ local function fail(at)
     if not member then return false end
     local r, a = read_record(call('HGET', REC, id)), read_att(id)
     if a.attempts ~= tonumber(ARGV[at + 3]) then return 'again' end
-    call('ZREM', LEASE, member)
-    call('HDEL', TOK, member)
+    end_lease(member, r.due)
     a.attempts = a.attempts + 1
     note(a, 0, reason)
     if not delay then

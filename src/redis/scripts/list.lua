@@ -1,7 +1,7 @@
 -- LIST. Arguments: section, score and member after which the page begins (member empty: at the
 -- score), count, state (-1: any), the first due and the due before which the list ends (each empty:
 -- none), bytes of bodies after which a page ends. The results are a list of timers, each as of GET,
--- and where the page has ended: {section, score, member}, or false after the last one.
+-- their places: {section, score, member, ...}, and whether there are more (1 or 0).
 --
 -- Sections come one after the other: 0 timers and plans with a due, 1 those without one, 4 to 8 the
 -- ends by state.
@@ -93,7 +93,7 @@ end
 
 local count, state, bytes_max = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[9])
 local from, to = tonumber(ARGV[7]), tonumber(ARGV[8])
-local page, page_bytes, last = {}, 0, nil
+local page, page_bytes, places = {}, 0, {}
 
 local function state_of(section, member, score)
     if section == 1 then
@@ -114,7 +114,9 @@ local function add(section, member, score)
     local shown = its_state == LEASED and tonumber(call('ZSCORE', LEASE, member)) or score
     page[#page + 1] = {id, its_state, shown, record, att, tok}
     page_bytes = page_bytes + #record - HEAD_BYTES + (att and #att or 0)
-    last = {section, print_number(score), member}
+    places[#places + 1] = section
+    places[#places + 1] = print_number(score)
+    places[#places + 1] = member
 end
 
 local function walk_section(section, at)
@@ -144,10 +146,8 @@ local function list_section(section, at)
     return false
 end
 
-if not cfg.known then return reply({{}, false}) end
-while not is_swept do
-    is_swept = sweep()
-end
+if not cfg.known then return reply({{}, {}, 0}) end
+if not is_swept then return again() end
 local first = {score = tonumber(ARGV[3]), member = ARGV[4]}
 if from and tonumber(ARGV[2]) == 0 and first.score < from then
     first = {score = from, member = ''}
@@ -156,7 +156,7 @@ for _, section in ipairs({0, 1, 4, 5, 6, 7, 8}) do
     local is_done = section > 0 and (from or to)
     if section >= tonumber(ARGV[2]) and not is_done then
         local at = section == tonumber(ARGV[2]) and first or {score = -2 ^ 53, member = ''}
-        if list_section(section, at) then return reply({page, last}) end
+        if list_section(section, at) then return reply({page, places, 1}) end
     end
 end
-return reply({page, false})
+return reply({page, places, 0})

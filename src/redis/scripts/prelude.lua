@@ -1,8 +1,11 @@
 -- prelude - what every script has in common. It stands in front of each body.
 --
--- A script is one transition of one partition of a topic. It reads the time once, ends what is past
+-- A script is one transition of one partition of a topic. One that is called for another number of
+-- partitions than the topic has does nothing (MOVED). It reads the time once, ends what is past
 -- (sweep), checks everything, then writes, and replies {now, next, ring, ...}: the time it used,
 -- when something happens next in the partition, and when a plan rings next (-1: never), all in ms.
+-- It ends SWEEP_MAX rows at most. A script that needs all of them ended does nothing more while
+-- there are others (again), and the node calls it again.
 --
 -- A timer is a record in `rec` and a member in exactly one sorted set:
 --
@@ -17,6 +20,9 @@
 -- reads. `att` has what the life of a timer has left: attempts, crashes, outcomes, how it ended; of
 -- a plan it has, in place of the result, its state (PLAN_STATE) and its rule, which only C reads.
 -- `occ` has the unfinished occurrences of all plans: r (runs) or b (blocked) and the id.
+--
+-- A script is left without what it does not use; functions that are marked as rare are created when
+-- the first of them is called (shake.py). Every call creates the others anew.
 --
 -- Every sorted set and hash has one entry of 65 bytes that means nothing: the key exists from the
 -- birth of the partition on, and is never stored as a list that each lookup would scan.
@@ -42,6 +48,8 @@ local TIME_END = 253402300799999
 local SECRET_BYTES = 12
 local SENTINEL = string.rep('\255', 65)
 local SWEEP_MAX, OUTCOMES_MAX, FOREVER = 100, 5, -1
+local AGAIN = -2 -- as the next time: nothing was done, because more must end before
+local MOVED = -3 -- likewise: the topic has another number of partitions, which comes as the ring
 local call = redis.call
 
 -- Prints a whole number with all of its digits; tostring() keeps 14.
@@ -49,31 +57,50 @@ local function print_number(number)
     return string.format('%.0f', number)
 end
 
-local now = tonumber(ARGV[1])
-if not now then
+local function read_time()
     local time = call('TIME')
-    now = time[1] * 1000 + math.floor(time[2] / 1000)
+    return time[1] * 1000 + math.floor(time[2] / 1000)
 end
+
+-- The first argument: the time in ms under a virtual clock; else empty, or 's' in a Cluster; then a
+-- slash, and the number of partitions that the caller believes in. 0: it does not matter.
+local given, believed = string.match(ARGV[1], '^(.-)/(%d+)$')
+local IS_SHARDED, now = given == 's', tonumber(given)
+local IS_GIVEN = now ~= nil -- the time: by a virtual clock, or for a copy
+now, believed = now or read_time(), tonumber(believed)
 local now_text = print_number(now)
 local earliest -- the earliest time that this script has added
 
 local cfg = {}
 do
     local v = call('HMGET', CFG, 'paused', 'lease_ms', 'crashes_n', 'retention_ms',
-                   'retention_dead_ms', 'depth_n', 'resting')
+                   'retention_dead_ms', 'depth_n', 'resting', 'partitions', 'closed',
+                   'version', 'layout', 'wake', 'seq')
+    if v[11] then
+        return redis.error_reply('LAYOUT the timers of the topic are in the layout ' .. v[11])
+    end
     cfg.known = v[1] ~= false
     cfg.paused = v[1] == '1'
     cfg.lease = tonumber(v[2] or 30000)
     cfg.crashes = tonumber(v[3] or 5)
     cfg.retention = tonumber(v[4] or 0)
     cfg.retention_dead = tonumber(v[5] or FOREVER)
-    cfg.depth = tonumber(v[6] or 0)
+    cfg.partitions = tonumber(v[8] or 1) -- 0: sealed, until the number has been changed
+    cfg.closed = tonumber(v[9] or 0) -- of partition 0: the number is being changed until this time
+    cfg.version = tonumber(v[10] or 0) -- of the settings
+    cfg.depth = math.ceil(tonumber(v[6] or 0) / math.max(cfg.partitions, 1))
     cfg.resting = tonumber(v[7] or 0) -- plans in `block`
+    cfg.wake = tonumber(v[12] or 0) -- the time that sleeping nodes were told last
+    cfg.sequence = tonumber(v[13] or 0) -- the last one that was taken
+end
+
+if cfg.known and believed ~= 0 and
+    (cfg.partitions ~= believed or (cfg.closed ~= 0 and cfg.closed > read_time())) then
+    return {now, MOVED, cfg.partitions}
 end
 
 -- Creates every key of a partition that does not exist yet.
-local function birth()
-    if cfg.known then return end
+local function birth() -- rare
     for i = 1, #KEYS do
         if KEYS[i] == REC or KEYS[i] == TOK or KEYS[i] == ATT or KEYS[i] == HOUR or
             KEYS[i] == CFG or KEYS[i] == ST then
@@ -83,7 +110,49 @@ local function birth()
         end
     end
     call('HSET', CFG, 'paused', '0', 'seq', '0')
+    if believed > 1 then call('HSET', CFG, 'partitions', print_number(believed)) end
+    cfg.partitions = math.max(believed, 1)
     cfg.known = true
+end
+
+-- How much the numbers of timers that are due in an hour change by this script: of those that are
+-- scheduled, ready or leased.
+local HOUR_MS = 3600000
+local hours = {}
+
+local function count_due(due, change)
+    local hour = math.floor(due / HOUR_MS)
+    hours[hour] = (hours[hour] or 0) + change
+end
+
+-- Returns a new sequence number. Even if it is not used, the script writes.
+local sequences = 0 -- that this script has taken
+
+local function take_sequence()
+    sequences = sequences + 1
+    return cfg.sequence + sequences
+end
+
+-- Writes what the script has counted.
+local function write_counts()
+    if sequences > 0 then call('HINCRBY', CFG, 'seq', sequences) end
+    for hour, change in pairs(hours) do
+        local field = print_number(hour)
+        if change ~= 0 and call('HINCRBY', HOUR, field, change) == 0 then
+            call('HDEL', HOUR, field)
+        end
+    end
+end
+
+-- The first scores of sorted sets that this script has read: of `lease`, `exp` and the ends, which
+-- it must forget when it changes the set; and of `plan` at the end, when nothing changes any more.
+local heads = {}
+
+local function head_of(key)
+    if not heads[key] then
+        heads[key] = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2] or math.huge)
+    end
+    return heads[key]
 end
 
 -- Notes that something happens at a time, for the announcement at the end of the script.
@@ -91,18 +160,14 @@ local function happens(time)
     if not earliest or time < earliest then earliest = time end
 end
 
--- Tells sleeping nodes of a time that is before the time that they were told last.
+-- Tells sleeping nodes of a time that is before the time that they were told last; under a virtual
+-- clock there are none, and a copy wakes them when it is complete.
 local function announce()
-    if not earliest then return end
-    local told = tonumber(call('HGET', CFG, 'wake') or false)
-    if told and told > now and told <= earliest then return end
+    if not earliest or IS_GIVEN then return end
+    if cfg.wake > now and cfg.wake <= earliest then return end
     call('HSET', CFG, 'wake', print_number(earliest))
-    call('PUBLISH', string.sub(CFG, 1, -4) .. 'wake', print_number(earliest))
-end
-
--- Returns the first of `count` new sequence numbers.
-local function take_sequences(count)
-    return call('HINCRBY', CFG, 'seq', count) - count + 1
+    call(IS_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(CFG, 1, -4) .. 'wake',
+         print_number(earliest))
 end
 
 local function make_prefix(priority, sequence)
@@ -179,7 +244,7 @@ local function rest(count)
 end
 
 -- Puts an unfinished plan where it belongs, and stores its state.
-local function place_plan(id, r, a, p)
+local function place_plan(id, r, a, p) -- rare
     write_plan(a, p)
     write_att(id, a)
     if p.has_next == 1 then
@@ -192,7 +257,7 @@ local function place_plan(id, r, a, p)
 end
 
 -- Takes an unfinished plan out of its place.
-local function displace_plan(id, r)
+local function displace_plan(id, r) -- rare
     if call('ZREM', PLAN, r.prefix .. id) == 0 and
         call('ZREM', BLOCK, end_member(r.prefix, id)) == 1 then
         rest(-1)
@@ -202,11 +267,21 @@ end
 -- Puts a timer into `pend`, at the due of its record.
 local function pend(id, r)
     call('ZADD', PEND, print_number(r.due), r.prefix .. id)
+    count_due(r.due, 1)
     if r.expiry ~= 0 then
         call('ZADD', EXP, print_number(r.expiry), id)
+        heads[EXP] = nil
         happens(r.expiry)
     end
     happens(r.due)
+end
+
+-- Takes a leased timer, which is due at `due`, out of the leases.
+local function end_lease(member, due)
+    call('ZREM', LEASE, member)
+    heads[LEASE] = nil
+    call('HDEL', TOK, member)
+    count_due(due, -1)
 end
 
 -- Takes a timer out of the sorted set that it is in, whatever its state.
@@ -216,20 +291,30 @@ local function take_out(id, r, state)
         displace_plan(id, r)
     elseif state <= READY then
         call('ZREM', PEND, member)
-        if r.expiry ~= 0 then call('ZREM', EXP, id) end
+        count_due(r.due, -1)
+        if r.expiry ~= 0 then
+            call('ZREM', EXP, id)
+            heads[EXP] = nil
+        end
     elseif state == LEASED then
-        call('ZREM', LEASE, member)
-        call('HDEL', TOK, member)
+        end_lease(member, r.due)
     elseif state == BLOCKED then
         call('ZREM', BLOCK, end_member(r.prefix, id))
     else
         call('ZREM', ENDS[state], end_member(r.prefix, id))
+        heads[ENDS[state]] = nil
     end
 end
 
 local function delete(id)
     call('HDEL', REC, id)
     call('HDEL', ATT, id)
+end
+
+-- Deletes a timer, whatever its state.
+local function drop(id, r, state) -- rare
+    take_out(id, r, state)
+    delete(id)
 end
 
 local function retention_of(state)
@@ -249,6 +334,7 @@ local function finish(id, prefix, state, reason, a)
         a.state, a.finished, a.reason = state, now, reason
         write_att(id, a)
         call('ZADD', ENDS[state], now_text, end_member(prefix, id))
+        heads[ENDS[state]] = nil
         if kept ~= FOREVER then happens(now + kept) end
     end
     if string.find(id, '@', 1, true) then ended(id) end
@@ -272,25 +358,24 @@ end
 
 -- Gives a timer that is in no sorted set a new due and a new sequence number.
 local function move(id, r, due)
-    r.prefix = make_prefix(string.byte(r.prefix), take_sequences(1))
+    r.prefix = make_prefix(string.byte(r.prefix), take_sequence())
     r.due = due
     write_record(id, r)
     pend(id, r)
 end
 
 -- A lease has ended without a word of its worker.
-local function lose(member)
+local function lose(member) -- rare
     local id = string.sub(member, 9)
     local r, a = read_record(call('HGET', REC, id)), read_att(id)
-    call('ZREM', LEASE, member)
-    call('HDEL', TOK, member)
+    end_lease(member, r.due)
     a.crashes = a.crashes + 1
     note(a, 1, 'lease lost')
     if a.crashes < cfg.crashes then return give_back(id, r, a) end
     finish(id, r.prefix, DEAD, 'lease lost ' .. print_number(a.crashes) .. ' times', a)
 end
 
-local function expire(id)
+local function expire(id) -- rare
     local r = read_record(call('HGET', REC, id))
     take_out(id, r, SCHEDULED)
     finish(id, r.prefix, EXPIRED, 'expired')
@@ -337,7 +422,7 @@ local function end_plan(id, r, a, p)
 end
 
 -- Returns the state of an unfinished plan: its record, `att` and PLAN_STATE; or nil.
-local function find_plan(id)
+local function find_plan(id) -- rare
     local bytes = call('HGET', REC, id)
     local r = bytes and read_record(bytes)
     if not r or r.kind ~= A_PLAN then return nil end
@@ -359,7 +444,7 @@ local function go_on(id, r, a, p)
 end
 
 -- An occurrence has ended: the next one in the queue runs, or a plan of mode delay goes on.
-function ended(id)
+function ended(id) -- rare
     local plan = string.sub(id, 1, string.find(id, '@', 1, true) - 1)
     call('ZREM', OCC, 'r' .. id, 'b' .. id)
     local runs, blocked = count_occurrences(plan, 'r'), count_occurrences(plan, 'b')
@@ -371,63 +456,70 @@ function ended(id)
     go_on(plan, r, a, p)
 end
 
+-- Ends leases that are over. Returns their number.
+local function lose_leases() -- rare
+    local lost = call('ZRANGEBYSCORE', LEASE, '-inf', now_text, 'LIMIT', 0, SWEEP_MAX)
+    for _, member in ipairs(lost) do
+        lose(member)
+    end
+    call('HINCRBY', ST, 'lost', #lost)
+    return #lost
+end
+
+-- Ends timers that have expired. Returns their number.
+local function expire_timers(limit) -- rare
+    local expired = call('ZRANGEBYSCORE', EXP, '-inf', now_text, 'LIMIT', 0, limit)
+    for _, id in ipairs(expired) do
+        expire(id)
+    end
+    return #expired
+end
+
 -- Deletes ended timers whose retention is over. Returns their number.
-local function forget(state, limit)
-    local kept = retention_of(state)
-    if kept == FOREVER or limit == 0 then return 0 end
-    local members = call('ZRANGEBYSCORE', ENDS[state], '-inf', print_number(now - kept), 'LIMIT',
-                         0, limit)
+local function forget(state, limit) -- rare
+    local members = call('ZRANGEBYSCORE', ENDS[state], '-inf',
+                         print_number(now - retention_of(state)), 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
         call('ZREM', ENDS[state], member)
+        heads[ENDS[state]] = nil
         delete(string.sub(member, 9))
     end
     return #members
 end
 
+local is_swept = true
+
 -- Ends what is past, at most SWEEP_MAX rows. Returns whether that was all.
 local function sweep()
-    local lost = call('ZRANGEBYSCORE', LEASE, '-inf', now_text, 'LIMIT', 0, SWEEP_MAX)
-    for _, member in ipairs(lost) do
-        lose(member)
-    end
-    if #lost > 0 then call('HINCRBY', ST, 'lost', #lost) end
-    local left = SWEEP_MAX - #lost
-    local expired = call('ZRANGEBYSCORE', EXP, '-inf', now_text, 'LIMIT', 0, left)
-    for _, id in ipairs(expired) do
-        expire(id)
-    end
-    left = left - #expired
+    local left = SWEEP_MAX
+    if head_of(LEASE) <= now then left = left - lose_leases() end
+    if head_of(EXP) <= now then left = left - expire_timers(left) end
     for state = DONE, SKIPPED do
-        left = left - forget(state, left)
+        local kept = retention_of(state)
+        if kept ~= FOREVER and head_of(ENDS[state]) <= now - kept then
+            left = left - forget(state, left)
+        end
     end
     return left > 0
 end
 
--- Returns the first score after now, or nil.
+-- Returns the first score after now; infinite if there is none.
 local function first_after_now(key)
-    return tonumber(call('ZRANGEBYSCORE', key, '(' .. now_text, '(+inf', 'WITHSCORES', 'LIMIT', 0,
-                         1)[2])
+    if heads[key] and heads[key] > now then return heads[key] end
+    return tonumber(call('ZRANGEBYSCORE', key, '(' .. now_text, '(+inf', 'WITHSCORES', 'LIMIT',
+                         '0', '1')[2] or math.huge)
 end
 
--- Returns when the first plan rings, which may be in the past; nil if none does.
-local function next_ring()
-    local score = call('ZRANGE', PLAN, 0, 0, 'WITHSCORES')[2]
-    if score ~= 'inf' then return tonumber(score) end
-end
-
--- Returns when something happens next: -1 if nothing will.
-local function next_time(is_swept)
+-- Returns when something happens next; -1 if nothing will. `ring`: when the first plan rings, which
+-- may be in the past; infinite if none does.
+local function next_time(ring)
     if not is_swept then return now end
-    local first = math.huge
-    for _, key in ipairs({PEND, LEASE, EXP}) do
-        first = math.min(first, first_after_now(key) or math.huge)
-    end
-    first = math.min(first, next_ring() or math.huge)
+    local first = math.min(ring, first_after_now(PEND), first_after_now(LEASE),
+                           first_after_now(EXP))
     for state = DONE, SKIPPED do
         local kept = retention_of(state)
         if kept ~= FOREVER and kept ~= 0 then
-            local head = tonumber(call('ZRANGE', ENDS[state], 0, 0, 'WITHSCORES')[2])
-            if head and head + kept < first then first = head + kept end
+            first = math.min(first, head_of(ENDS[state]) + kept)
         end
     end
     return first == math.huge and -1 or first
@@ -461,8 +553,7 @@ local function look(id)
     if a.state == 0 then return r, BLOCKED, 0 end
     local kept = retention_of(a.state)
     if kept ~= FOREVER and a.finished + kept <= now then
-        take_out(id, r, a.state)
-        delete(id)
+        drop(id, r, a.state)
         return nil
     end
     return r, a.state, a.finished
@@ -478,14 +569,40 @@ local function lease_of(prefix, id, secret)
     return member, entry
 end
 
-local is_swept = true
 if cfg.known then is_swept = sweep() end
+
+-- Returns the fields of `cfg` that all partitions have alike, as names and values.
+local function settings()
+    local own = {seq = true, wake = true, resting = true, version = true, partitions = true,
+                 closed = true, [SENTINEL] = true}
+    local all, fields = call('HGETALL', CFG), {}
+    for i = 1, #all, 2 do
+        if not own[all[i]] then
+            fields[#fields + 1] = all[i]
+            fields[#fields + 1] = all[i + 1]
+        end
+    end
+    return fields
+end
+
+-- Ends a script that has done nothing: its call is to be repeated.
+local function again()
+    write_counts()
+    announce()
+    return {now, AGAIN, -1}
+end
 
 -- Ends a script: announces, and completes the reply.
 local function reply(results)
+    write_counts()
     announce()
-    table.insert(results, 1, cfg.known and next_ring() or -1)
-    table.insert(results, 1, cfg.known and next_time(is_swept) or -1)
+    local next, ring = -1, -1
+    if cfg.known then
+        local first = head_of(PLAN)
+        next, ring = next_time(first), first == math.huge and -1 or first
+    end
+    table.insert(results, 1, ring)
+    table.insert(results, 1, next)
     table.insert(results, 1, now)
     return results
 end

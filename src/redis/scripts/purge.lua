@@ -5,6 +5,7 @@ local function purge_end(state, until_text, limit)
     local members = call('ZRANGEBYSCORE', ENDS[state], '-inf', until_text, 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
         call('ZREM', ENDS[state], member)
+        heads[ENDS[state]] = nil
         delete(string.sub(member, 9))
     end
     return #members
@@ -14,8 +15,8 @@ local function purge_pend(from, to, limit)
     local members = call('ZRANGEBYSCORE', PEND, from, to, 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
         local id = string.sub(member, 9)
-        call('ZREM', PEND, member)
-        call('ZREM', EXP, id)
+        local r = read_record(call('HGET', REC, id))
+        take_out(id, r, READY)
         delete(id)
         if string.find(id, '@', 1, true) then ended(id) end
     end
@@ -25,7 +26,7 @@ end
 -- Purges plans, and leaves their occurrences.
 local function purge_plans(limit)
     local members = call('ZRANGEBYSCORE', PLAN, '-inf', '(+inf', 'LIMIT', 0, limit)
-    for _, member in ipairs(call('ZRANGEBYSCORE', BLOCK, 0, 0)) do
+    for _, member in ipairs(cfg.resting > 0 and call('ZRANGEBYSCORE', BLOCK, 0, 0) or {}) do
         members[#members + 1] = member
     end
     local count = 0
@@ -50,9 +51,7 @@ local function purge_ends(until_text, limit)
 end
 
 if not cfg.known then return reply({0, now}) end
-while not is_swept do
-    is_swept = sweep()
-end
+if not is_swept then return again() end
 local state, limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local until_text = ARGV[3] == '' and now_text or ARGV[3]
 local count

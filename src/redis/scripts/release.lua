@@ -8,8 +8,7 @@ local function release(at)
     local member = lease_of(ARGV[at], id, ARGV[at + 2])
     if not member then return false end
     local r = read_record(call('HGET', REC, id))
-    call('ZREM', LEASE, member)
-    call('HDEL', TOK, member)
+    end_lease(member, r.due)
     if not delay then
         give_back(id, r)
     else

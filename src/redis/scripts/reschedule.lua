@@ -7,7 +7,7 @@ local ARGS = 3
 local function reschedule_plan(id, r, due)
     local _, a, p = find_plan(id)
     displace_plan(id, r)
-    r.prefix = make_prefix(string.byte(r.prefix), take_sequences(1))
+    r.prefix = make_prefix(string.byte(r.prefix), take_sequence())
     write_record(id, r)
     p.has_next, p.next, p.catching = 1, math.max(due, now), 0
     if p.period > 0 then

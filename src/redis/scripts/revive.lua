@@ -28,9 +28,7 @@ local function revive_all(until_text, limit)
 end
 
 if not cfg.known then return reply({0, now}) end
-while not is_swept do
-    is_swept = sweep()
-end
+if not is_swept then return again() end
 local until_text = ARGV[3] == '' and now_text or ARGV[3]
 if ARGV[2] ~= '' then return reply({revive_one(ARGV[2]), now}) end
 return reply({revive_all(until_text, ARGV[4]), tonumber(until_text)})

@@ -9,7 +9,7 @@ local expired -- occurrences of this ring that have expired already
 -- Makes an occurrence, which may be blocked.
 local function make(id, r, p, nominal, is_blocked)
     local name = id .. '@' .. print_number(nominal)
-    local o = {prefix = make_prefix(string.byte(r.prefix), take_sequences(1)),
+    local o = {prefix = make_prefix(string.byte(r.prefix), take_sequence()),
                due = nominal + p.place, created = now, expires = r.expires,
                expiry = r.expires > 0 and nominal + r.expires or 0, lease = r.lease,
                load = r.load, kind = OCCURRENCE, bytes = r.bytes}

@@ -1,8 +1,9 @@
--- SCHEDULE. Items of ten: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
--- expires, bytes of payload and headers, body, state and rule of a plan (empty: not a plan). Each
--- result is 'new', 'kept', 'taken' or 'full'.
+-- SCHEDULE. Items of eleven: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
+-- expires, bytes of payload and headers, body, state and rule of a plan (empty: not a plan), when
+-- the plan was created: its times are computed from that, so it must be the time from which the
+-- caller has computed the first one. Each result is 'new', 'kept', 'taken' or 'full'.
 
-local ARGS = 10
+local ARGS = 11
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
 
 local function due_of(when, ms)
@@ -54,17 +55,15 @@ local function schedule(at)
     local expires = tonumber(ARGV[at + 6])
     local old, state = look(id)
     if old and old_stays(policy, id, old, state, due) then
+        take_sequence() -- WAIT proves only what this connection has written
         return policy == REJECT and 'taken' or 'kept'
     end
     local is_plan = ARGV[at + 9] ~= ''
     local replaces = old and state < DONE and old.kind ~= A_PLAN
     if not is_plan and not replaces and is_full() then return 'full' end
-    if old then
-        take_out(id, old, state)
-        call('HDEL', ATT, id)
-    end
-    local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequences(1)), due = due,
-               created = now, expires = expires, expiry = expires > 0 and due + expires or 0,
+    if old then drop(id, old, state) end
+    local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequence()), due = due,
+               created = is_plan and tonumber(ARGV[at + 10]) or now, expires = expires, expiry = expires > 0 and due + expires or 0,
                lease = tonumber(ARGV[at + 5]), load = tonumber(ARGV[at + 7]),
                kind = is_plan and A_PLAN or TIMER}
     r.bytes = string.rep('\0', HEAD_BYTES) .. ARGV[at + 8]
@@ -72,15 +71,8 @@ local function schedule(at)
     return 'new'
 end
 
--- A depth counts no timer that has expired: sweep until none is left.
-local function sweep_all()
-    while not is_swept do
-        is_swept = sweep()
-    end
-end
-
-if cfg.known and cfg.depth > 0 then sweep_all() end
-birth()
+if cfg.depth > 0 and not is_swept then return again() end -- it counts no timer that has expired
+if not cfg.known then birth() end
 local results = {}
 for at = 2, #ARGV, ARGS do
     results[#results + 1] = schedule(at)

@@ -2,9 +2,7 @@
 -- ready timer or false, `cfg` and `st` as names and values, and the number of plans.
 
 if not cfg.known then return reply({false}) end
-while not is_swept do
-    is_swept = sweep()
-end
+if not is_swept then return again() end
 
 local function count(key)
     return call('ZCARD', key) - 1 -- without the entry that means nothing

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * When something happens next in each partition. The timetable has those in use that are not being
+ * asked: what is told of a partition while it is asked counts when the reply has come.
+ */
+#include "redis/node.h"
+
+void bel__partition_expect(struct bel_redis *node, struct bel_redis_partition *partition,
+                           int64_t time_ms)
+{
+    bool is_looked_at = partition->index < partition->topic->count && !partition->is_sweeping;
+    partition->next_ms = time_ms;
+    bel__timetable_set(&node->timetable, &partition->waking,
+                       is_looked_at ? time_ms : BEL_REDIS_NEVER);
+}
+
+void bel__partition_sweeping(struct bel_redis *node, struct bel_redis_partition *partition)
+{
+    partition->is_sweeping = true;
+    bel__partition_expect(node, partition, BEL_REDIS_NEVER);
+}
+
+void bel__partition_swept(struct bel_redis *node, struct bel_redis_partition *partition)
+{
+    partition->is_sweeping = false;
+    bel__partition_expect(node, partition, partition->next_ms);
+}
+
+int64_t bel__node_next(const struct bel_redis *node)
+{
+    const struct bel_timetable_entry *first = bel__timetable_first(&node->timetable);
+    return first == NULL ? BEL_REDIS_NEVER : first->time_ms;
+}
