@@ -332,6 +332,9 @@ static void values_that_cannot_be_are_refused(void)
     CHECK(read_with("\x15\x02\x01\x02\x02\x02", 6) == BEL_ECORRUPT);
     CHECK(read_with("\x15\x01\x01\x02\x02\x03", 6) == BEL_ECORRUPT);
     CHECK(read_with("\x13\x03\x00", 3) == BEL_ECORRUPT); /* a rule of an unknown kind */
+    CHECK(read_with("\x12\x01\x05", 3) == 0);            /* a result in blob 1 */
+    CHECK(read_with("\x12\x00\x05", 3) == BEL_ECORRUPT);
+    CHECK(read_with("\x0c\x00\x05", 3) == BEL_ECORRUPT); /* a body in blob 0 */
 }
 
 static void only_the_last_outcomes_are_kept(void)

@@ -213,6 +213,7 @@ static void get_blob(struct bel_row_reader *reader, bool is_here, struct bel_blo
     } else {
         out->number = bel__read_number(reader);
         out->bytes = bel__read_number(reader);
+        if (out->number == 0) reader->bad = true; /* blobs are numbered from 1 */
     }
 }
 
