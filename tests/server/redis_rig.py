@@ -32,6 +32,8 @@ def free_port():
 class Redis:
     """A redis-server that keeps its data in a folder until the test ends."""
 
+    client_type = Client
+
     def __init__(self, *flags, port=None):
         self.folder = tempfile.mkdtemp(prefix="belfry-redis-")
         self.flags = list(flags)
@@ -62,7 +64,7 @@ class Redis:
             if self.process.poll() is not None:
                 return False
             try:
-                with Client(port) as client:
+                with self.client_type(port) as client:
                     client.send("PING")
                     client.read()
                 return True
@@ -79,7 +81,7 @@ class Redis:
             return file.read()
 
     def client(self):
-        return Client(self.port)
+        return self.client_type(self.port)
 
     def url(self, rest=""):
         return f"redis://127.0.0.1:{self.port}{rest}"

@@ -30,6 +30,7 @@ struct bel_redis_link {
     enum bel_redis_link_state state;
     struct bel_mono deadline;    /* of connecting and greeting, or the end of waiting */
     struct bel_mono attempt_end; /* of this attempt, for all its addresses */
+    struct bel_mono silence_end; /* of the handshake; BEL_NEVER: what may be wrong was said */
     struct bel_mono ready_since;
     uint32_t failures; /* attempts and connections that failed, in a row */
     uint64_t connections;
@@ -41,6 +42,13 @@ struct bel_redis_link {
     struct bel_greeting greeting;
     struct bel_exchange exchange;
 };
+
+enum {
+    SILENCE_MS = 700, /* of a handshake, after which a message says what may be wrong */
+};
+
+#define NO_HANDSHAKE                                                                               \
+    "TLS: no end of the handshake in time; if this port has no TLS, write redis instead of rediss"
 
 static void receive(struct bel_poll_source *source, struct bel_mono now);
 static struct bel_mono flush(struct bel_poll_source *source, struct bel_mono now);
@@ -325,7 +333,7 @@ static void begin_greeting(struct bel_redis_link *link, struct bel_mono now)
 static void shake_hands(struct bel_redis_link *link, struct bel_mono now)
 {
     struct bel_why why = {{0}, NULL};
-    int err = bel__stream_handshake(&link->stream, &why);
+    int err = bel__stream_handshake(&link->stream, link->dial.host, &why);
     if (err == 0) {
         begin_greeting(link, now);
         return;
@@ -349,10 +357,24 @@ static void end_connecting(struct bel_redis_link *link, struct bel_mono now)
         fail(link, why.text, now);
     } else if (tls != NULL) {
         link->state = BEL_REDIS_LINK_SECURING;
+        link->silence_end = after(now, SILENCE_MS);
         shake_hands(link, now);
     } else {
         begin_greeting(link, now);
     }
+}
+
+/* The connection has failed. A server that expects TLS hangs up, or replies with an alert, before
+ * it has replied to anything. */
+static void fail_exchange(struct bel_redis_link *link, const char *reason, struct bel_mono now)
+{
+    bool may_want_tls = link->state == BEL_REDIS_LINK_GREETING && link->options.tls == NULL &&
+                        link->dial.path == NULL && link->greeting.step == BEL_GREETING_HELLO;
+    struct bel_why why = {{0}, NULL};
+    (void)bel__why_say(&why, 0, "%s%s", reason,
+                       may_want_tls ? "; if this port expects TLS, write rediss instead of redis"
+                                    : "");
+    fail(link, why.text, now);
 }
 
 static void exchange(struct bel_redis_link *link, struct bel_mono now)
@@ -363,7 +385,7 @@ static void exchange(struct bel_redis_link *link, struct bel_mono now)
     if (link->state == BEL_REDIS_LINK_GREETING && link->greeting.step == BEL_GREETING_FAILED) {
         fail(link, link->greeting.why.text, now); /* even if the server has closed since */
     } else if (err) {
-        fail(link, why.text, now);
+        fail_exchange(link, why.text, now);
     } else if (link->state == BEL_REDIS_LINK_GREETING) {
         greet(link, now);
     }
@@ -412,7 +434,19 @@ static void send_queued(struct bel_redis_link *link, struct bel_mono now)
     int err = bel__exchange_write(&link->exchange, &link->stream, is_open, &why);
     uint32_t events = err == BEL_EBUSY ? EPOLLIN | EPOLLOUT : EPOLLIN;
     if (err == 0 || err == BEL_EBUSY) err = watch_stream(link, events, &why);
-    if (err) fail(link, why.text, now);
+    if (err) fail_exchange(link, why.text, now);
+}
+
+/* A server without TLS may wait for the end of what it takes for a command. The message is there
+ * before the attempt ends, because the owner may not wait that long. */
+static void check_handshake(struct bel_redis_link *link, struct bel_mono now)
+{
+    if (now.ns >= link->deadline.ns) {
+        fail(link, NO_HANDSHAKE, now);
+    } else if (now.ns >= link->silence_end.ns) {
+        link->silence_end.ns = BEL_NEVER;
+        if (link->why.text[0] == 0) remember(link, NO_HANDSHAKE);
+    }
 }
 
 /* Does what the time demands. */
@@ -430,7 +464,7 @@ static void check_time(struct bel_redis_link *link, struct bel_mono now)
         if (is_due) fail(link, "cannot connect in time", now);
         break;
     case BEL_REDIS_LINK_SECURING:
-        if (is_due) fail(link, "TLS: no end of the handshake in time", now);
+        check_handshake(link, now);
         break;
     case BEL_REDIS_LINK_GREETING:
         if (is_due) fail(link, "no reply to the greeting in time", now);
@@ -466,6 +500,9 @@ static struct bel_mono flush(struct bel_poll_source *source, struct bel_mono now
     bool has_time = link->state != BEL_REDIS_LINK_IDLE && link->state != BEL_REDIS_LINK_READY;
     struct bel_mono next = link->exchange.earliest;
     if (has_time && link->deadline.ns < next.ns) next = link->deadline;
+    if (link->state == BEL_REDIS_LINK_SECURING && link->silence_end.ns < next.ns) {
+        next = link->silence_end;
+    }
     if (link->is_dropping || link->is_moved) next = now;
     return next;
 }

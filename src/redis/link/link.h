@@ -126,7 +126,8 @@ BEL_CHECKED int bel__redis_link_move(struct bel_redis_link *link, const char *ho
 enum bel_redis_link_state bel__redis_link_state(const struct bel_redis_link *link);
 
 /* Returns the reason of the last failure, e.g. "10.0.0.7:6379: cannot connect: Connection refused";
- * empty if there was none. Stays the same when the link becomes ready again. */
+ * empty if there was none. A first handshake of TLS that takes long counts as one. Stays the same
+ * when the link becomes ready again. */
 const char *bel__redis_link_why(const struct bel_redis_link *link);
 
 /* Returns what the server has told about itself; valid while the link is ready. */

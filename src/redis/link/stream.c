@@ -87,10 +87,10 @@ int bel__stream_secure(struct bel_stream *stream, const struct bel_tls *tls, con
     return bel__tls_begin(tls, stream->fd, host, &stream->tls, why);
 }
 
-int bel__stream_handshake(struct bel_stream *stream, struct bel_why *why)
+int bel__stream_handshake(struct bel_stream *stream, const char *host, struct bel_why *why)
 {
     assert(stream->tls != NULL);
-    return bel__tls_handshake(stream->tls, why);
+    return bel__tls_handshake(stream->tls, host, why);
 }
 
 bool bel__stream_wants_write(const struct bel_stream *stream)

@@ -47,8 +47,10 @@ BEL_CHECKED int bel__stream_connected(struct bel_stream *stream, struct bel_why 
 BEL_CHECKED int bel__stream_secure(struct bel_stream *stream, const struct bel_tls *tls,
                                    const char *host, struct bel_why *why);
 
-/* Goes on with the handshake. Returns 0 when the stream is secure, BEL_EBUSY, or BEL_EIO. */
-BEL_CHECKED int bel__stream_handshake(struct bel_stream *stream, struct bel_why *why);
+/* Goes on with the handshake with `host`. Returns 0 when the stream is secure, BEL_EBUSY, or
+ * BEL_EIO. */
+BEL_CHECKED int bel__stream_handshake(struct bel_stream *stream, const char *host,
+                                      struct bel_why *why);
 
 /* Returns whether the last BEL_EBUSY is over when the descriptor is writable. */
 bool bel__stream_wants_write(const struct bel_stream *stream);

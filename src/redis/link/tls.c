@@ -15,6 +15,8 @@
  */
 #include "redis/link/tls.h"
 
+#include "redis/link/certificate.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -35,11 +37,14 @@ struct bel_tls {
     SSL_CTX *context;
     BIO_METHOD *method;
     bool is_insecure;
+    bool has_trust; /* the options name trusted certificates */
 };
 
 struct bel_tls_session {
     SSL *ssl;
     int fd; /* borrowed */
+    bool has_trust;
+    struct bel_certificate_fault fault;
     bool wants_write;
     size_t record_start, record_count; /* bytes in `record` that SSL_write() has not accepted */
     uint8_t record[RECORD_BYTES];
@@ -93,18 +98,39 @@ static BIO_METHOD *make_method(void)
 
 /* --- settings --- */
 
-/* Sets the message to OpenSSL's reason for the last failure. */
+/* Returns what to do about a reason of OpenSSL; empty if nothing is known. */
+static const char *advice_for(unsigned long code)
+{
+    if (ERR_GET_LIB(code) != ERR_LIB_SSL) return "";
+    switch (ERR_GET_REASON(code)) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+        return "; this port seems to have no TLS: write redis instead of rediss";
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        return "; the server wants a certificate of its client: ?cert=FILE&key=FILE";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        return "; the server does not trust the authority of the client's certificate in ?cert=";
+    case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        return "; the server may want a certificate of its client: ?cert=FILE&key=FILE";
+    default:
+        return "";
+    }
+}
+
+/* Sets the message to OpenSSL's reason for the last failure. An error of the system comes first,
+ * and others follow that say less. */
 static int say(struct bel_why *why, int err, const char *what, const char *name)
 {
-    unsigned long code = ERR_peek_last_error();
+    unsigned long code = ERR_peek_error();
+    if (!ERR_SYSTEM_ERROR(code)) code = ERR_peek_last_error();
     const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
     char system[128] = "";
     if (code != 0 && ERR_SYSTEM_ERROR(code)) {
         reason = strerror_r(ERR_GET_REASON(code), system, sizeof system);
     }
     ERR_clear_error();
-    return bel__why_say(why, err, "TLS: %s%s%s: %s", what, name[0] != 0 ? " " : "", name,
-                        reason != NULL ? reason : "unknown error");
+    return bel__why_say(why, err, "TLS: %s%s%s: %s%s", what, name[0] != 0 ? " " : "", name,
+                        reason != NULL ? reason : "unknown error", advice_for(code));
 }
 
 /* Refuses to ask for a passphrase, which OpenSSL would do on the terminal. */
@@ -148,12 +174,24 @@ static int load_certificate(SSL_CTX *context, const struct bel_tls_options *opti
     return 0;
 }
 
+/* Is called for each certificate of the chain; keeps the first fault. */
+static int verified(int is_good, X509_STORE_CTX *verification)
+{
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct bel_tls_session *session = SSL_get_app_data(ssl);
+    if (!is_good && session->fault.code == X509_V_OK) {
+        bel__certificate_note(verification, &session->fault);
+    }
+    return is_good;
+}
+
 int bel__tls_open(const struct bel_tls_options *options, struct bel_tls **out, struct bel_why *why)
 {
     struct bel_tls *tls = calloc(1, sizeof *tls);
     if (tls == NULL) return bel__why_say(why, BEL_ENOMEM, "out of memory");
     ERR_clear_error();
     tls->is_insecure = options->is_insecure;
+    tls->has_trust = options->ca != NULL || options->ca_dir != NULL;
     tls->method = make_method();
     tls->context = SSL_CTX_new(TLS_client_method());
     int err = tls->method == NULL || tls->context == NULL ? BEL_ENOMEM : 0;
@@ -168,7 +206,7 @@ int bel__tls_open(const struct bel_tls_options *options, struct bel_tls **out, s
                                                  SSL_MODE_RELEASE_BUFFERS |
                                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_verify(tls->context, options->is_insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER,
-                           NULL);
+                           options->is_insecure ? NULL : verified);
     }
     if (err == 0 && !options->is_insecure) err = load_trust(tls->context, options, why);
     if (err == 0) err = load_certificate(tls->context, options, why);
@@ -212,6 +250,8 @@ int bel__tls_begin(const struct bel_tls *tls, int fd, const char *host,
     if (session == NULL) return bel__why_say(why, BEL_ENOMEM, "out of memory");
     ERR_clear_error();
     session->fd = fd;
+    session->has_trust = tls->has_trust;
+    session->fault = (struct bel_certificate_fault){.code = X509_V_OK};
     session->wants_write = false;
     session->record_start = session->record_count = 0;
     session->ssl = SSL_new(tls->context);
@@ -225,6 +265,7 @@ int bel__tls_begin(const struct bel_tls *tls, int fd, const char *host,
     BIO_set_init(bio, 1);
     SSL_set_bio(session->ssl, bio, bio); /* owns it now */
     SSL_set_connect_state(session->ssl);
+    (void)SSL_set_app_data(session->ssl, session);
     if (!set_host(session->ssl, host)) {
         SSL_free(session->ssl);
         free(session);
@@ -275,19 +316,17 @@ static int result_of(struct bel_tls_session *session, int result, const char *wh
     }
 }
 
-int bel__tls_handshake(struct bel_tls_session *session, struct bel_why *why)
+int bel__tls_handshake(struct bel_tls_session *session, const char *host, struct bel_why *why)
 {
     ERR_clear_error();
     errno = 0;
     session->wants_write = false;
     int result = SSL_do_handshake(session->ssl);
     if (result == 1) return 0;
-    long verified = SSL_get_verify_result(session->ssl);
     int err = result_of(session, result, "the handshake failed", why);
-    if (err == BEL_EBUSY || verified == X509_V_OK) return err == BEL_ECLOSED ? BEL_EIO : err;
-    if (SSL_get_verify_mode(session->ssl) == SSL_VERIFY_NONE) return BEL_EIO;
-    return bel__why_say(why, BEL_EIO, "TLS: the certificate of the server is not accepted: %s",
-                        X509_verify_cert_error_string(verified));
+    if (err == BEL_EBUSY) return err;
+    if (session->fault.code == X509_V_OK) return BEL_EIO;
+    return bel__certificate_refuse(&session->fault, host, session->has_trust, why);
 }
 
 int bel__tls_read(struct bel_tls_session *session, void *out, size_t room, size_t *out_count,

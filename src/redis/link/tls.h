@@ -7,7 +7,7 @@
  *
  *     err = bel__tls_open(&options, &tls, &why);                 certificates; once for all links
  *     err = bel__tls_begin(tls, fd, "redis.example.org", &session, &why);
- *     err = bel__tls_handshake(session, &why);                   again after BEL_EBUSY
+ *     err = bel__tls_handshake(session, host, &why);             again after BEL_EBUSY
  *     ... bel__tls_read(), bel__tls_write(), bel__tls_flush() ...
  *     bel__tls_end(session);
  *
@@ -51,8 +51,10 @@ BEL_CHECKED int bel__tls_begin(const struct bel_tls *tls, int fd, const char *ho
 /* Ends a session and tells the other side, if that does not block; NULL is allowed. */
 void bel__tls_end(struct bel_tls_session *session);
 
-/* Returns 0 when the session is secure, BEL_EBUSY, or BEL_EIO. */
-BEL_CHECKED int bel__tls_handshake(struct bel_tls_session *session, struct bel_why *why);
+/* Returns 0 when the session is secure, BEL_EBUSY, or BEL_EIO; `host` as at the begin, for the
+ * message. */
+BEL_CHECKED int bel__tls_handshake(struct bel_tls_session *session, const char *host,
+                                   struct bel_why *why);
 
 bool bel__tls_wants_write(const struct bel_tls_session *session);
 
