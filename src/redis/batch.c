@@ -33,13 +33,20 @@ enum {
     MOVED = -3,          /* likewise: the topic has another number of partitions */
 };
 
-static const char *const keys[] = {
-    "pend", "lease", "rec",  "tok",  "att",       "exp",     "plan",    "hour", "block",
-    "cfg",  "st",    "done", "dead", "cancelled", "expired", "skipped", "occ",
+static const struct {
+    const char *name;
+    bool is_hash; /* otherwise a sorted set */
+} keys[] = {
+    {"pend", false},    {"lease", false}, {"rec", true},   {"tok", true},        {"att", true},
+    {"exp", false},     {"plan", false},  {"hour", true},  {"block", false},     {"cfg", true},
+    {"st", true},       {"done", false},  {"dead", false}, {"cancelled", false}, {"expired", false},
+    {"skipped", false}, {"occ", false},
 };
 
 enum {
     KEYS = sizeof keys / sizeof keys[0],
+    KEY_BYTES_MAX = BEL_REDIS_NAMESPACE_BYTES_MAX + BEL_TOPIC_BYTES_MAX + 32,
+    ENTRY_BYTES = 65, /* SENTINEL of scripts/prelude.lua */
 };
 
 static const char layout_changed[] = "the layout of the topic has just changed: try again";
@@ -54,6 +61,7 @@ struct bel_batch {
     struct bel_item *first, **last;
     size_t items_count;
     struct bel_buffer arguments, command;
+    struct bel_buffer birth; /* commands that create the keys; empty: were not needed */
     size_t arguments_count;
     uint32_t count;                 /* of partitions, as the operations believe */
     int64_t sent_ms, first_sent_ms; /* by the boot clock */
@@ -88,6 +96,7 @@ static struct bel_batch *open_batch(struct bel_redis *node, struct bel_redis_par
     batch->last = &batch->first;
     bel__buffer_init(&batch->arguments, COMMAND_BYTES_MAX);
     bel__buffer_init(&batch->command, COMMAND_BYTES_MAX);
+    bel__buffer_init(&batch->birth, COMMAND_BYTES_MAX);
     bel__list_append(&node->batches, &batch->link);
     if (partition != NULL) partition->open = batch;
     bool is_of_layout = partition != NULL && script != NULL && script->is_faststream;
@@ -213,19 +222,48 @@ static void append_layout_keys(struct bel_batch *batch)
     }
 }
 
-static void append_native_keys(struct bel_batch *batch)
+/* Prints a key of a native topic, and returns it. */
+static struct bel_view key_of(const struct bel_batch *batch, size_t index, char out[KEY_BYTES_MAX])
 {
-    const struct bel_redis *node = batch->node;
     const struct bel_redis_partition *partition = batch->partition;
     struct bel_view topic = partition->topic->name;
-    char key[BEL_REDIS_NAMESPACE_BYTES_MAX + BEL_TOPIC_BYTES_MAX + 32];
+    int bytes = snprintf(out, KEY_BYTES_MAX, "{%s:%.*s:%u}:%s", batch->node->options.name_space,
+                         (int)topic.bytes, (const char *)topic.data, (unsigned)partition->index,
+                         keys[index].name);
+    assert(bytes > 0 && bytes < KEY_BYTES_MAX);
+    return (struct bel_view){out, (size_t)bytes};
+}
+
+static void append_native_keys(struct bel_batch *batch)
+{
+    char key[KEY_BYTES_MAX];
     for (size_t i = 0; i < KEYS; i++) {
-        int bytes =
-            snprintf(key, sizeof key, "{%s:%.*s:%u}:%s", node->options.name_space, (int)topic.bytes,
-                     (const char *)topic.data, (unsigned)partition->index, keys[i]);
-        assert(bytes > 0 && (size_t)bytes < sizeof key);
-        append(batch, &batch->command, (struct bel_view){key, (size_t)bytes});
+        append(batch, &batch->command, key_of(batch, i, key));
     }
+}
+
+/* The entry that every key of a native topic has, see scripts/prelude.lua. A partition whose keys
+ * have nothing else does not exist for scripts. */
+static struct bel_view birth(struct bel_server_call *call, uint32_t *out_count)
+{
+    struct bel_batch *batch = BEL_CONTAINER_OF(call, struct bel_batch, call);
+    struct bel_buffer *out = &batch->birth;
+    char key[KEY_BYTES_MAX], entry[ENTRY_BYTES];
+    memset(entry, 0xff, sizeof entry);
+    bel__buffer_finish(out);
+    *out_count = 2 * KEYS;
+    for (size_t i = 0; i < KEYS && batch->err == 0; i++) {
+        const char *head = keys[i].is_hash ? "*4\r\n$6\r\nHSETNX\r\n" : "*5\r\n$4\r\nZADD\r\n";
+        batch->err = bel__buffer_append_format(out, "*1\r\n$6\r\nASKING\r\n%s", head);
+        append(batch, out, key_of(batch, i, key));
+        if (!keys[i].is_hash) append(batch, out, BEL_VIEW("NX"));
+        if (!keys[i].is_hash) append(batch, out, BEL_VIEW("+inf"));
+        append(batch, out, (struct bel_view){entry, sizeof entry});
+        if (keys[i].is_hash) append(batch, out, BEL_VIEW(""));
+    }
+    if (batch->err) *out_count = 0; /* memory has run out: the command is tried without */
+    batch->err = 0;
+    return (struct bel_view){bel__buffer_data(out), *out_count == 0 ? 0 : out->count};
 }
 
 static bool ignores_count(const struct bel_batch *batch)
@@ -303,6 +341,7 @@ static void finish(struct bel_batch *batch)
     if (batch->is_again) batch->partition->topic->held--;
     bel__buffer_finish(&batch->arguments);
     bel__buffer_finish(&batch->command);
+    bel__buffer_finish(&batch->birth);
     bel__layout_release(batch->layout);
     free(batch);
 }
@@ -504,6 +543,7 @@ static void send_batch(struct bel_batch *batch)
     batch->call = (struct bel_server_call){.done = replied};
     batch->call.is_write = is_change(batch->script);
     batch->call.slot = slot_of(batch);
+    if (batch->layout == NULL && batch->partition != NULL) batch->call.birth = birth;
     batch->call.command.data = bel__buffer_data(&batch->command);
     batch->call.command.bytes = batch->command.count;
     int err = bel__servers_send(node->servers, &batch->call, node->now.real);

@@ -25,6 +25,7 @@ enum {
     FAILOVERS = 5,
     FAILOVERS_LONG = 100,
     IDS_MAX = 20000,
+    ORDER_MOVES = 6, /* of a slot, to and fro */
     PATIENCE_S = 200,
     LONG_PATIENCE_S = 3000,
 };
@@ -39,7 +40,7 @@ static struct redis_group group;
 static struct node nodes[NODES_MAX];
 static size_t nodes_count;
 static unsigned answers;
-static const struct bel_view topic = {"mail", 4};
+static struct bel_view topic = {"mail", 4};
 
 static bool is_long(void)
 {
@@ -96,6 +97,7 @@ struct asked {
     struct bel_request request; /* first */
     struct bel_view token_view;
     size_t deliveries, timers;
+    uint64_t cancelled;
     int err;
     bool is_answered;
     char why[BEL_REPLY_WHY_BYTES];
@@ -110,6 +112,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     asked->err = reply->err;
     (void)snprintf(asked->why, sizeof asked->why, "%s", reply->why);
     if (request->command.verb == BEL_VERB_GET) asked->timers = reply->err ? 0 : reply->timers.count;
+    if (request->command.verb == BEL_VERB_CANCEL) asked->cancelled = reply->err ? 0 : reply->count;
     if (reply->err || request->command.verb != BEL_VERB_CLAIM) return;
     asked->deliveries = reply->deliveries.count;
     if (reply->deliveries.count == 0) return;
@@ -333,7 +336,8 @@ static void check_load(struct node *node)
 /* --- Slots that move --- */
 
 /* Moves a slot with its keys, one by one, while the node is under load. */
-static void move_slot(struct node *node, size_t from, size_t to, unsigned slot)
+static void move_slot(struct node *node, size_t from, size_t to, unsigned slot,
+                      void (*keep_busy)(struct node *node, const char *prefix))
 {
     char from_name[64], to_name[64], key[256];
     name_of(from, from_name);
@@ -341,15 +345,15 @@ static void move_slot(struct node *node, size_t from, size_t to, unsigned slot)
     group_tell(&group, to, "CLUSTER SETSLOT %u IMPORTING %s", slot, from_name);
     group_tell(&group, from, "CLUSTER SETSLOT %u MIGRATING %s", slot, to_name);
     while (group_key_of(&group, from, slot, key, sizeof key)) {
-        keep_up(node, "move");
+        keep_busy(node, "move");
         group_tell(&group, from, "MIGRATE 127.0.0.1 %u %s 0 60000", group.servers[to].port, key);
-        keep_up(node, "move");
+        keep_busy(node, "move");
     }
     for (int i = 0; i < 5; i++) {
-        keep_up(node, "move"); /* ASK */
+        keep_busy(node, "move"); /* ASK */
     }
     group_tell(&group, to, "CLUSTER SETSLOT %u NODE %s", slot, to_name);
-    keep_up(node, "move");
+    keep_busy(node, "move");
     group_tell(&group, from, "CLUSTER SETSLOT %u NODE %s", slot, to_name);
 }
 
@@ -360,11 +364,90 @@ static void a_slot_moves_under_load(void)
     size_t from = group_primary_of(&group, slot), spare = group.count - 1;
     begin_load();
     succeed(node, "move", BURST);
-    move_slot(node, from, spare, slot);
+    move_slot(node, from, spare, slot, keep_up);
     succeed(node, "move", BURST);
-    move_slot(node, spare, from, slot);
+    move_slot(node, spare, from, slot, keep_up);
     succeed(node, "move", BURST);
     check_load(node);
+    close_nodes();
+}
+
+/* Pairs of requests about a timer, sent together: the second one finds what the first one left. */
+static struct {
+    struct asked scheduled, cancelled;
+} pairs[BURST];
+static unsigned pairs_count;
+
+static void keep_up_pairs(struct node *node, const char *prefix)
+{
+    struct bel_command cancel = {.verb = BEL_VERB_CANCEL};
+    for (size_t i = 0; i < BURST; i++) {
+        char id[32];
+        struct asked *one = &pairs[i].scheduled, *two = &pairs[i].cancelled;
+        bool is_used = one->own_id[0] != 0;
+        if (is_used && (!one->is_answered || !two->is_answered)) continue;
+        if (is_used) CHECK(one->err == 0 && two->err == 0 && two->cancelled == 1);
+        pairs_count++;
+        (void)snprintf(id, sizeof id, "%s-%u", prefix, pairs_count);
+        begin_schedule(node, one, id);
+        one->token_view = (struct bel_view){one->own_id, strlen(id)};
+        cancel.cancel =
+            (struct bel_cancel){.topic = topic, .ids = &one->token_view, .ids_count = 1};
+        ask(node, two, &cancel);
+    }
+    step();
+}
+
+static void what_comes_second_stays_so_while_a_slot_moves(void)
+{
+    struct node *node = open_node(BEL_DURABILITY_ASYNC);
+    unsigned slot = slot_of_topic();
+    size_t from = group_primary_of(&group, slot), spare = group.count - 1;
+    schedule(node, "one");
+    memset(pairs, 0, sizeof pairs);
+    for (int i = 0; i < ORDER_MOVES; i++) {
+        bool is_back = i % 2 != 0;
+        unsigned wanted = pairs_count + BURST;
+        move_slot(node, is_back ? spare : from, is_back ? from : spare, slot, keep_up_pairs);
+        while (pairs_count < wanted) {
+            keep_up_pairs(node, "pair");
+        }
+    }
+    for (size_t i = 0; i < BURST; i++) {
+        await_ok(&pairs[i].scheduled);
+        await_ok(&pairs[i].cancelled);
+    }
+    printf("     %u pairs\n", pairs_count);
+    close_nodes();
+}
+
+/* The first command for a topic comes while its slot is being moved, which goes on for longer than
+ * any command may take. */
+static void a_topic_is_born_while_its_slot_moves(void)
+{
+    struct asked asked, got;
+    struct bel_command get = {.verb = BEL_VERB_GET};
+    struct node *node = open_node(BEL_DURABILITY_ASYNC);
+    const struct bel_view usual = topic;
+    char from_name[64], to_name[64], id[BEL_ID_BYTES + 1];
+    topic = BEL_VIEW("newborn");
+    unsigned slot = bel__slot_of(BEL_VIEW("{belfry:newborn:0}"));
+    size_t from = group_primary_of(&group, slot), to = group.count - 1;
+    name_of(from, from_name);
+    name_of(to, to_name);
+    group_tell(&group, to, "CLUSTER SETSLOT %u IMPORTING %s", slot, from_name);
+    group_tell(&group, from, "CLUSTER SETSLOT %u MIGRATING %s", slot, to_name);
+    get.target = (struct bel_target){.topic = topic, .id = {"first", 5}};
+    ask(node, &got, &get);
+    await(&got);
+    CHECK(got.err == 0 && got.timers == 0); /* a topic that does not exist has no timers */
+    begin_schedule(node, &asked, "first");
+    await_ok(&asked);
+    CHECK(is_there(node, "first"));
+    group_tell(&group, to, "CLUSTER SETSLOT %u NODE %s", slot, to_name);
+    group_tell(&group, from, "CLUSTER SETSLOT %u NODE %s", slot, to_name);
+    CHECK(consume(node, id) && strcmp(id, "first") == 0);
+    topic = usual;
     close_nodes();
 }
 
@@ -539,6 +622,8 @@ static void with_cluster(void)
     RUN_ASKED(a_claim_is_woken_by_another_node);
     RUN_ASKED(a_failover_in_the_middle_of_a_claim);
     RUN_ASKED(a_slot_moves_under_load);
+    RUN_ASKED(what_comes_second_stays_so_while_a_slot_moves);
+    RUN_ASKED(a_topic_is_born_while_its_slot_moves);
     RUN_ASKED(nothing_acknowledged_is_lost_under_wait);
     RUN_ASKED(a_wake_up_follows_its_slot);
 }

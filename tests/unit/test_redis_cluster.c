@@ -181,6 +181,127 @@ static void calls_of_a_slot_keep_their_order(void)
     end();
 }
 
+/* The server replies to the second call much later than to the first one. */
+static void hold_replies(struct fake *fake, const char *first)
+{
+    (void)snprintf(fake->replies, TEXT_BYTES, "%.*s||", (int)strcspn(first, "|"), first);
+}
+
+static void reply_late(const struct fake *fake, const char *text)
+{
+    char line[TEXT_BYTES];
+    (void)snprintf(line, sizeof line, "%.*s\r\n", (int)strcspn(text, "|"), text);
+    for (size_t i = 0; i < fake->peers_count; i++) {
+        if (fake->peers[i] >= 0) say(fake->peers[i], line);
+    }
+}
+
+/* A call that was sent before the slot moved keeps its place before one that was sent after. */
+static void calls_keep_their_order_when_a_slot_moves(void)
+{
+    struct sent calls[4];
+    char error[128];
+    begin();
+    moved(error, sizeof error, "MOVED", LOW, &fakes[B]);
+    hold_replies(&fakes[A], error);
+    send_call(&calls[0], "1", LOW);
+    send_call(&calls[1], "2", LOW);
+    settle();
+    expect("A:1 A:2 "); /* the first one waits for the reply to the second one */
+    send_call(&calls[2], "3", LOW);
+    send_call(&calls[3], "O", HIGH); /* another slot of the new server does not wait */
+    settle();
+    expect("B:O O=OK ");
+    reply_late(&fakes[A], error);
+    settle();
+    expect("B:1 B:2 B:3 1=OK 2=OK 3=OK ");
+    end();
+}
+
+static void calls_keep_their_order_while_a_slot_is_moving(void)
+{
+    struct sent calls[3];
+    begin();
+    moved(fakes[A].replies, TEXT_BYTES, "ASK", LOW, &fakes[B]);
+    (void)snprintf(fakes[B].replies, TEXT_BYTES, "|");
+    send_call(&calls[0], "1", LOW);
+    settle();
+    send_call(&calls[1], "2", LOW); /* belongs to A, and waits for the first one */
+    settle();
+    send_call(&calls[2], "3", LOW);
+    settle();
+    expect("A:1 B:ASKING B:1 ");
+    reply_late(&fakes[B], "+OK");
+    settle();
+    expect("1=OK A:2 A:3 2=OK 3=OK ");
+    end();
+}
+
+/* While the first one waits, the reply to the second one comes, and the third one was not sent. */
+static void calls_keep_their_order_when_they_are_tried_again(void)
+{
+    struct sent calls[3];
+    begin();
+    hold_replies(&fakes[A], "-TRYAGAIN x");
+    send_call(&calls[0], "1", LOW);
+    send_call(&calls[1], "2", LOW);
+    settle();
+    advance(600);
+    send_call(&calls[2], "3", LOW);
+    settle();
+    expect("A:1 A:2 ");
+    reply_late(&fakes[A], "-TRYAGAIN x");
+    await("3=");
+    const char *first = strstr(text_log, "A:1"), *second = strstr(text_log, "A:2");
+    CHECK(first != NULL && first < second && second < strstr(text_log, "A:3"));
+    end();
+}
+
+static struct bel_view birth(struct bel_server_call *call, uint32_t *out_count)
+{
+    (void)call;
+    *out_count = 2;
+    return BEL_VIEW("*1\r\n$6\r\nASKING\r\n*1\r\n$4\r\nBEAR\r\n");
+}
+
+/* No server has the keys: they are created where they will be. */
+static void keys_are_created_in_a_slot_that_is_moving(void)
+{
+    struct sent one;
+    char ask[128];
+    begin();
+    moved(ask, sizeof ask, "ASK", LOW, &fakes[B]);
+    (void)snprintf(fakes[A].replies, TEXT_BYTES, "-TRYAGAIN x|%s%s", ask, ask);
+    (void)snprintf(fakes[B].replies, TEXT_BYTES, "-TRYAGAIN x|");
+    prepare_call(&one, "ONE", LOW);
+    one.call.birth = birth;
+    CHECK(bel__servers_send(servers, &one.call, now) == 0);
+    await("ONE=");
+    expect("A:ONE A:ONE B:ASKING B:ONE A:ONE B:ASKING B:BEAR B:ASKING B:ONE ONE=OK ");
+    end();
+}
+
+/* The server that was left never replies to the second call. */
+static void calls_that_keep_their_order_end_in_time(void)
+{
+    struct sent calls[2];
+    char error[128];
+    begin();
+    draw_map(0);
+    moved(error, sizeof error, "MOVED", LOW, &fakes[B]);
+    hold_replies(&fakes[A], error);
+    send_call(&calls[0], "1", LOW);
+    send_call(&calls[1], "2", LOW);
+    await("1!");
+    await("2!");
+    CHECK(calls[0].err == BEL_EBUSY && calls[1].err == BEL_EIO);
+    text_log[0] = 0;
+    send_call(&calls[0], "3", LOW);
+    await("3=");
+    expect("B:3 3=OK ");
+    end();
+}
+
 static void other_errors_are_replies(void)
 {
     static const char *const errors[] = {
@@ -363,6 +484,11 @@ int main(void)
     RUN(a_call_is_tried_again_later);
     RUN(tries_end_with_the_deadline);
     RUN(calls_of_a_slot_keep_their_order);
+    RUN(calls_keep_their_order_when_a_slot_moves);
+    RUN(calls_keep_their_order_while_a_slot_is_moving);
+    RUN(calls_keep_their_order_when_they_are_tried_again);
+    RUN(keys_are_created_in_a_slot_that_is_moving);
+    RUN(calls_that_keep_their_order_end_in_time);
     RUN(other_errors_are_replies);
     RUN(calls_follow_a_slot_whose_server_is_lost);
     RUN(a_cluster_that_is_gone_is_awaited_at_rest);

@@ -8,9 +8,13 @@
  *       v       |  v
  *       parked -'
  *
- * A slot that has a parked call gets no other call before this one, so the calls of a slot are sent
- * in order. Those that were sent to the server before the first one came back may still overtake
- * it: the server decides about each call alone.
+ * Order: a slot that has a parked call gets no other call before this one. When a call comes back
+ * unexecuted, nothing of its slot is sent before all others have come back, too; then they are sent
+ * again in the order in which they came. Calls of a slot are under way at one server at a time. So
+ * the calls of a slot keep their order across a redirect: what a server has moved away, or is
+ * moving away, it refuses to the calls that follow on the connection, too. A refusal that ends by
+ * itself (LOADING, BUSY, CLUSTERDOWN, READONLY) may have ended for those: they had left before the
+ * first one came back, and have overtaken it.
  *
  * Callbacks of connections only park; bel__calls_pump() sends, between the halves of a turn, when
  * connections can be opened.
@@ -25,6 +29,7 @@
 #include "core/view.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -128,6 +133,25 @@ static void park_later(struct bel_server_call *call)
     park(call, bel__servers_after(servers->now, bound_ms / 2 + word % (bound_ms / 2)));
 }
 
+static void free_joined(struct bel_server_call *call)
+{
+    free(call->joined);
+    call->joined = NULL;
+}
+
+/* Counts a call that was sent and has come back, or was taken back. */
+static void leave(struct bel_server_call *call)
+{
+    struct bel_redis_slot *slot = slot_of(call);
+    assert(slot->sent > 0 && slot->at == call->server);
+    bel__link_remove(&call->link);
+    call->server = NULL;
+    free_joined(call);
+    if (--slot->sent > 0) return;
+    slot->is_disturbed = false;
+    if (slot->parked > 0) call->servers->pump_at.ns = 0;
+}
+
 /* --- Redirects --- */
 
 static void note_trouble(struct bel_server_call *call, const struct bel_value *error)
@@ -177,11 +201,14 @@ static bool redirect(struct bel_server_call *call, struct bel_server *from,
         return false;
     }
     note_trouble(call, error);
+    slot_of(call)->is_disturbed = slot_of(call)->sent > 0;
     if (said.kind == BEL_REDIRECT_MOVED || said.kind == BEL_REDIRECT_ASK) {
         follow(call, from, &said);
         return true;
     }
-    if (said.kind != BEL_REDIRECT_LATER) servers->cluster.is_wanted = true;
+    if (said.kind == BEL_REDIRECT_MOVING) call->lacks_keys = call->was_asked;
+    bool is_elsewhere = said.kind == BEL_REDIRECT_DOWN || said.kind == BEL_REDIRECT_REPLICA;
+    if (is_elsewhere) servers->cluster.is_wanted = true;
     if (said.kind == BEL_REDIRECT_REPLICA && !is_cluster) from->is_replica = true;
     park_later(call);
     return true;
@@ -193,9 +220,8 @@ static void ended(struct bel_redis_call *own, const struct bel_redis_reply *repl
 {
     struct bel_server_call *call = BEL_CONTAINER_OF(own, struct bel_server_call, call);
     struct bel_server *server = call->server;
-    assert(reply->is_last);
-    bel__link_remove(&call->link);
-    call->server = NULL;
+    if (!reply->is_last) return; /* to ASKING: the last reply says whether that was executed */
+    leave(call);
     bool is_error = reply->err == 0 && reply->value->type == BEL_VALUE_ERROR;
     if (is_error && redirect(call, server, reply->value)) return;
     if (reply->err == 0 && !is_error && must_prove(call)) {
@@ -207,12 +233,6 @@ static void ended(struct bel_redis_call *own, const struct bel_redis_reply *repl
     }
 }
 
-static void asked(struct bel_redis_call *call, const struct bel_redis_reply *reply)
-{
-    (void)call; /* the reply to the command itself says whether it was executed */
-    (void)reply;
-}
-
 static uint32_t left_ms(const struct bel_server_call *call)
 {
     uint64_t now = call->servers->now.ns;
@@ -220,27 +240,43 @@ static uint32_t left_ms(const struct bel_server_call *call)
     return ms == 0 ? 1 : ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
+/* Joins what a server that ASK has named needs: commands that create keys, if no server has them,
+ * ASKING, and the command. */
+static int join(struct bel_server_call *call, struct bel_redis_call *out)
+{
+    struct bel_view birth = {NULL, 0};
+    uint32_t count = 0;
+    if (call->lacks_keys && call->birth != NULL) birth = call->birth(call, &count);
+    const struct bel_view parts[] = {birth, {asking, sizeof asking - 1}, call->command};
+    char *at = malloc(birth.bytes + sizeof asking + call->command.bytes);
+    if (at == NULL) return BEL_ENOMEM;
+    call->joined = at;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].bytes > 0) memcpy(at, parts[i].data, parts[i].bytes);
+        at += parts[i].bytes;
+    }
+    out->command = (struct bel_view){call->joined, (size_t)(at - call->joined)};
+    out->replies = count + 2;
+    return 0;
+}
+
 /* Gives a call to a server. */
 static int push(struct bel_server_call *call, struct bel_server *server)
 {
     struct bel_servers *servers = call->servers;
-    bool is_asked = server == call->asked;
-    uint32_t timeout_ms = left_ms(call);
+    call->was_asked = server == call->asked;
     set_asked(call, NULL);
-    call->call =
-        (struct bel_redis_call){.command = call->command, .timeout_ms = timeout_ms, .done = ended};
-    if (is_asked) {
-        call->asking = (struct bel_redis_call){
-            .command = {asking, sizeof asking - 1}, .timeout_ms = timeout_ms, .done = asked};
-        int err = bel__redis_link_send(server->connection, &call->asking, servers->now);
-        if (err) return err;
-    }
-    int err = bel__redis_link_send(server->connection, &call->call, servers->now);
+    call->call = (struct bel_redis_call){
+        .command = call->command, .timeout_ms = left_ms(call), .done = ended};
+    int err = call->was_asked ? join(call, &call->call) : 0;
+    if (err == 0) err = bel__redis_link_send(server->connection, &call->call, servers->now);
     if (err) {
-        if (is_asked) (void)bel__redis_link_withdraw(server->connection, &call->asking);
+        free_joined(call);
         return err;
     }
     call->server = server;
+    slot_of(call)->at = server;
+    slot_of(call)->sent++;
     if (must_prove(call)) call->change = ++server->changes;
     bel__list_append(&server->calls, &call->link);
     return 0;
@@ -254,6 +290,12 @@ static struct bel_server *target_of(const struct bel_server_call *call)
     return must_prove(call) && bel__server_lacks_replicas(server) ? NULL : server;
 }
 
+/* Returns whether a call sent to a server now could overtake one that is under way. */
+static bool may_overtake(const struct bel_redis_slot *slot, const struct bel_server *server)
+{
+    return slot->sent > 0 && (slot->is_disturbed || slot->at != server);
+}
+
 int bel__calls_send(struct bel_servers *servers, struct bel_server_call *call)
 {
     uint32_t timeout_ms = call->timeout_ms != 0 ? call->timeout_ms : servers->options.call_ms;
@@ -261,11 +303,14 @@ int bel__calls_send(struct bel_servers *servers, struct bel_server_call *call)
     if (servers->calls_count == BEL_REDIS_CALLS_MAX) return BEL_EFULL;
     call->servers = servers;
     call->asked = NULL;
+    call->was_asked = call->lacks_keys = false;
+    call->joined = NULL;
     call->tries = 0;
     call->number = ++servers->numbers;
     call->deadline = bel__servers_after(servers->now, timeout_ms);
     struct bel_server *server = target_of(call);
-    if (server == NULL || slot_of(call)->parked > 0) {
+    const struct bel_redis_slot *slot = slot_of(call);
+    if (server == NULL || slot->parked > 0 || may_overtake(slot, server)) {
         if (call->command.bytes > PARKED_BYTES_MAX - servers->parked_bytes) return BEL_EFULL;
         park(call, servers->now);
     } else {
@@ -284,14 +329,15 @@ static struct bel_mono try_to_send(struct bel_server_call *call)
     struct bel_servers *servers = call->servers;
     struct bel_redis_slot *slot = slot_of(call);
     struct bel_server *server = target_of(call);
-    bool must_wait = slot->pass == servers->passes || call->retry_at.ns > servers->now.ns;
+    bool is_early = call->retry_at.ns > servers->now.ns;
+    bool must_wait = slot->pass == servers->passes || is_early || may_overtake(slot, server);
     if (!must_wait && server != NULL) {
         unpark(call);
         if (push(call, server) == 0) return (struct bel_mono){BEL_NEVER};
         park_later(call); /* the server has too many calls */
     }
     slot->pass = servers->passes;
-    bool has_time = server != NULL && call->retry_at.ns > servers->now.ns;
+    bool has_time = server != NULL && is_early;
     if (has_time && call->retry_at.ns < call->deadline.ns) return call->retry_at;
     return call->deadline;
 }
@@ -341,10 +387,7 @@ struct bel_mono bel__calls_pump(struct bel_servers *servers)
 static void take_back(struct bel_server *server, struct bel_server_call *call)
 {
     if (!bel__redis_link_withdraw(server->connection, &call->call)) return;
-    if (bel__link_is_linked(&call->asking.link)) {
-        (void)bel__redis_link_withdraw(server->connection, &call->asking);
-    }
-    bel__link_remove(&call->link);
+    leave(call);
     park(call, server->servers->now);
 }
 

@@ -38,7 +38,7 @@ void bel__redirect_read(const struct bel_value *error, struct bel_redirect *out)
         enum bel_redirect_kind kind;
     } codes[] = {
         {"MOVED", BEL_REDIRECT_MOVED},     {"ASK", BEL_REDIRECT_ASK},
-        {"TRYAGAIN", BEL_REDIRECT_LATER},  {"LOADING", BEL_REDIRECT_LATER},
+        {"TRYAGAIN", BEL_REDIRECT_MOVING}, {"LOADING", BEL_REDIRECT_LATER},
         {"BUSY", BEL_REDIRECT_LATER},      {"CLUSTERDOWN", BEL_REDIRECT_DOWN},
         {"MASTERDOWN", BEL_REDIRECT_DOWN}, {"READONLY", BEL_REDIRECT_REPLICA},
     };

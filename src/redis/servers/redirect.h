@@ -26,8 +26,9 @@ enum bel_redirect_kind {
     BEL_REDIRECT_NONE, /* an error of the command itself */
     BEL_REDIRECT_MOVED,
     BEL_REDIRECT_ASK,
-    BEL_REDIRECT_LATER, /* the slot is being moved, or the server is busy or loading */
-    BEL_REDIRECT_DOWN,  /* later, perhaps from another server: a part of the Cluster is down */
+    BEL_REDIRECT_LATER,  /* the server is busy or loading */
+    BEL_REDIRECT_MOVING, /* later: the slot is being moved, and a key is not there */
+    BEL_REDIRECT_DOWN,   /* later, perhaps from another server: a part of the Cluster is down */
     BEL_REDIRECT_REPLICA,
 };
 

@@ -12,7 +12,8 @@
  *     err = bel__servers_send(servers, call, now);
  *     next = bel__servers_flush(servers, now);       all calls of the turn leave
  *
- * Order: calls of one slot are executed in the order in which they were sent.
+ * Order: calls of one slot are executed in the order in which they were sent, also while the slot
+ * is being moved. calls.c says which refusals may break this.
  *
  * Wake-ups: the scripts publish on channels. Their messages are passed to `heard`, and so is the
  * fact that some may have been missed, which is the case after each connection.
@@ -100,6 +101,12 @@ struct bel_server_call {
     uint16_t slot;           /* of all its keys, see slot.h */
     bool is_write;           /* a change that `wait` must prove, before its reply is given */
     uint32_t timeout_ms;     /* until the reply; 0: as in the options */
+    /* Returns commands that create all keys of the command, each of one key and without an effect
+     * if its key exists, and their number, ASKING included; NULL, or 0 commands: this cannot be
+     * done. They are sent first, to the server to which a slot is being moved, when no server has
+     * the keys: until the slot has been moved, that server refuses commands with several keys of
+     * which one is missing. Borrowed until the next call of a function. */
+    struct bel_view (*birth)(struct bel_server_call *call, uint32_t *out_count);
     /* Called once, with one reply, which is the last. The call is the caller's again, who may send
      * it again at once. Must not close the servers or take a turn. */
     void (*done)(struct bel_server_call *call, const struct bel_redis_reply *reply);
@@ -107,12 +114,15 @@ struct bel_server_call {
     struct bel_servers *servers;
     struct bel_server *server; /* that has it; NULL: parked */
     struct bel_server *asked;  /* the server that ASK has named; NULL: that of the slot */
-    struct bel_redis_call call, asking;
+    struct bel_redis_call call;
+    char *joined; /* all commands that are sent to a server that ASK has named; NULL: none */
     struct bel_mono deadline, retry_at;
     uint64_t number;       /* counts the calls */
     uint64_t change;       /* counts the changes of the server */
     struct bel_kept *kept; /* the reply, until the change is proved */
     uint32_t tries;        /* redirects so far */
+    bool was_asked;        /* it was sent to a server that ASK had named */
+    bool lacks_keys;       /* that server has refused it, because a key does not exist */
 };
 
 /* Opens servers and begins to connect. Returns 0 and sets `*out`; or BEL_EINVAL if the path of a

@@ -56,8 +56,12 @@ struct bel_server {
 /* A slot; all keys are in the only slot 0 if there is no Cluster. */
 struct bel_redis_slot {
     struct bel_server *server; /* NULL: not known */
-    uint32_t parked;           /* calls of the slot that wait to be sent */
-    uint32_t pass;             /* the last pass in which one of them has to wait on */
+    struct bel_server *at; /* that has the calls that were sent; may be gone if there are none */
+    uint32_t sent;         /* calls of the slot that were sent and have not come back */
+    uint32_t parked;       /* calls of the slot that wait to be sent */
+    uint32_t pass;         /* the last pass in which one of them has to wait on */
+    bool is_disturbed;     /* a call came back unexecuted: nothing is sent before all others
+                                  have come back */
 };
 
 /* The map of a Cluster. */
