@@ -45,6 +45,9 @@ static bool is_lasting(const char *why)
         "NOPROTO",
         "not RESP",
         "cluster support disabled",
+        "unknown command",
+        "is not a Sentinel",
+        "know no primary of the name",
     };
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
         if (strstr(why, reasons[i]) != NULL) return true;

@@ -342,12 +342,33 @@ def test_sentinels_name_the_primary():
                 names = {dict(zip(row[::2], row[1::2]))["id"] for row in client.ask("LIST", "t")[1]}
                 assert names == {"a", "b"}, names
                 assert "store connected again" in server.log()
-            url = sentinel.url().replace("master=m", "master=other")
-            status, err = fails("--store", url, "--store-wait", "500ms")
-            assert status == 1 and "no primary of the name 'other'" in err, err
             url = sentinel.url().replace("redis+sentinel", "redis").split("?")[0]
             status, err = fails("--store", url, "--store-wait", "1h")
             assert status == 1 and "Sentinel" in err, err
+
+
+def test_a_wrong_url_of_sentinels_says_what_to_type():
+    with Redis() as redis, Sentinel(redis) as sentinel:
+        other = f"127.0.0.1:{redis.port}"
+        status, err = fails("--store", f"redis+sentinel://{other}/m", "--store-wait", "1h")
+        assert status == 1 and f"{other} is not a Sentinel; " in err, err
+        assert "(default 26379)" in err and f"redis://{other}" in err, err
+        status, err = fails("--store", sentinel.url().replace("=m", "=other"), "--store-wait", "1h")
+        assert status == 1 and "know no primary of the name 'other'; " in err, err
+        assert f"redis-cli -h 127.0.0.1 -p {sentinel.port} SENTINEL MASTERS" in err, err
+        # Too few: some may be starting, so the start waits.
+        absent = f"127.0.0.1:{free_port()}"
+        url = f"redis+sentinel://{absent},127.0.0.1:{sentinel.port},{absent}/m"
+        status, err = fails("--store", url, "--store-wait", "1s")
+        assert status == 1 and "1 of 3 Sentinels have named the primary, 2 must agree; " in err, err
+        assert f"{absent}: cannot connect: Connection refused" in err, err
+        # One wrong address is no obstacle while the others agree.
+        url = f"redis+sentinel://{other},127.0.0.1:{sentinel.port},127.0.0.1:{sentinel.port}/m"
+        with Node(url) as server, server.client() as client:
+            client.ask("SCHEDULE", "t", "x")
+        status, err = fails("--store", f"redis+cluster://127.0.0.1:{sentinel.port}", "--store-wait",
+                            "1h")
+        assert status == 1 and "redis+cluster:// is for servers of a Cluster" in err, err
 
 
 def test_a_cluster_serves_what_is_left_of_it():

@@ -29,6 +29,8 @@ struct bel_sentinel {
     struct bel_redis_call ask, subscribe;
     bool is_asking, is_subscribing;
     bool is_stale;         /* it has not been asked on this connection */
+    bool is_foreign;       /* it is connected, and no Sentinel */
+    bool is_without;       /* it knows no primary of the name */
     char host[HOST_BYTES]; /* of the primary, as it says */
     uint16_t port;         /* 0: it has not said */
 };
@@ -50,6 +52,84 @@ static bool read_address(struct bel_sentinel *sentinel, const struct bel_value *
     return true;
 }
 
+/* Returns a Sentinel whose answer more than half of all have given; NULL: there is none. */
+static const struct bel_sentinel *agreed(const struct bel_sentinels *sentinels)
+{
+    for (size_t i = 0; i < sentinels->count; i++) {
+        const struct bel_sentinel *one = &sentinels->items[i];
+        size_t count = 0;
+        if (one->port == 0) continue;
+        for (size_t k = 0; k < sentinels->count; k++) {
+            const struct bel_sentinel *other = &sentinels->items[k];
+            count += other->port == one->port && strcmp(other->host, one->host) == 0;
+        }
+        if (count > sentinels->count / 2) return one;
+    }
+    return NULL;
+}
+
+static void say_foreign(struct bel_servers *servers, size_t index)
+{
+    const struct bel_redis_host *host = &servers->options.hosts[index];
+    const char *tls = servers->options.tls != NULL ? "s" : "";
+    (void)bel__why_say(&servers->why, 0,
+                       "%.80s:%u is not a Sentinel; redis%s+sentinel:// wants the ports of the "
+                       "Sentinels (default 26379); a server alone is redis%s://%.40s:%u",
+                       host->name, (unsigned)host->port, tls, tls, host->name,
+                       (unsigned)host->port);
+}
+
+static void say_unknown(struct bel_servers *servers, size_t index)
+{
+    const struct bel_redis_host *host = &servers->options.hosts[index];
+    (void)bel__why_say(&servers->why, 0,
+                       "the Sentinels know no primary of the name '%.80s'; its name is shown by: "
+                       "redis-cli -h %.60s -p %u SENTINEL MASTERS",
+                       servers->options.master, host->name, (unsigned)host->port);
+}
+
+/* Too few Sentinels have named the same primary; `index` is one that has named none, or `count`. */
+static void say_too_few(struct bel_servers *servers, size_t index, size_t named)
+{
+    const struct bel_sentinels *sentinels = &servers->sentinels;
+    size_t count = sentinels->count;
+    bool has_why = index < count && !sentinels->items[index].is_foreign;
+    const char *why = has_why ? bel__redis_link_why(sentinels->items[index].connection) : "";
+    if (index == count) {
+        (void)bel__why_say(&servers->why, 0, "the Sentinels do not agree on a primary yet");
+    } else {
+        (void)bel__why_say(&servers->why, 0,
+                           "%zu of %zu Sentinels have named the primary, %zu must agree%s%.120s",
+                           named, count, count / 2 + 1, why[0] != 0 ? "; " : "", why);
+    }
+}
+
+/* Says why there is no primary that more than half of the Sentinels name. Nothing is said while
+ * none has answered: their connections say why. */
+static void assess(struct bel_servers *servers)
+{
+    const struct bel_sentinels *sentinels = &servers->sentinels;
+    size_t count = sentinels->count, named = 0, foreign = 0, without = 0;
+    size_t first_foreign = count, first_without = count, first_mute = count;
+    if (agreed(sentinels) != NULL) return;
+    for (size_t i = count; i-- > 0;) {
+        const struct bel_sentinel *one = &sentinels->items[i];
+        named += one->port != 0;
+        foreign += one->is_foreign;
+        without += one->is_without;
+        if (one->is_foreign) first_foreign = i;
+        if (one->is_without) first_without = i;
+        if (one->port == 0) first_mute = i;
+    }
+    if (foreign > 0 && count - foreign <= count / 2) {
+        say_foreign(servers, first_foreign);
+    } else if (without > 0 && count - foreign - without <= count / 2) {
+        say_unknown(servers, first_without);
+    } else if (named > 0) {
+        say_too_few(servers, first_mute, named);
+    }
+}
+
 static void told(struct bel_redis_call *call, const struct bel_redis_reply *reply)
 {
     struct bel_sentinel *sentinel = BEL_CONTAINER_OF(call, struct bel_sentinel, ask);
@@ -57,6 +137,7 @@ static void told(struct bel_redis_call *call, const struct bel_redis_reply *repl
     sentinel->is_asking = false;
     if (reply->err) return;
     sentinel->port = 0;
+    sentinel->is_without = false;
     if (read_address(sentinel, reply->value)) {
         servers->sentinels.is_fresh = true;
     } else if (reply->value->type == BEL_VALUE_ERROR) {
@@ -64,8 +145,8 @@ static void told(struct bel_redis_call *call, const struct bel_redis_reply *repl
         (void)bel__why_say(&servers->why, 0, "a Sentinel replied: %.*s",
                            text.bytes < 160 ? (int)text.bytes : 160, (const char *)text.data);
     } else {
-        (void)bel__why_say(&servers->why, 0, "a Sentinel knows no primary of the name '%.100s'",
-                           servers->options.master);
+        sentinel->is_without = true;
+        assess(servers);
     }
 }
 
@@ -81,16 +162,29 @@ static void stir(struct bel_servers *servers)
     servers->sentinels.ask_at = servers->now;
 }
 
+/* Returns whether a server says that it is something else; one without RESP3 does not say. */
+static bool is_foreign(const struct bel_redis_link *link)
+{
+    const char *mode = bel__redis_link_server(link)->mode;
+    return mode[0] != 0 && strcmp(mode, "sentinel") != 0;
+}
+
 static void changed(struct bel_redis_link *link, void *owner)
 {
     struct bel_sentinel *sentinel = owner;
     struct bel_servers *servers = sentinel->servers;
     if (bel__redis_link_state(link) != BEL_REDIS_LINK_READY) {
         sentinel->port = 0; /* what it has said may be old when it comes back */
+        sentinel->is_foreign = sentinel->is_without = false;
         (void)bel__why_say(&servers->why, 0, "%s", bel__redis_link_why(link));
         return;
     }
     servers->sentinels.ask_at = servers->now;
+    if (is_foreign(link)) {
+        sentinel->is_foreign = true;
+        assess(servers);
+        return;
+    }
     sentinel->is_stale = true;
     if (sentinel->is_subscribing) return;
     sentinel->subscribe =
@@ -123,7 +217,7 @@ static void ask(struct bel_sentinel *sentinel)
     struct bel_servers *servers = sentinel->servers;
     struct bel_sentinels *sentinels = &servers->sentinels;
     bool is_ready = bel__redis_link_state(sentinel->connection) == BEL_REDIS_LINK_READY;
-    if (!is_ready || sentinel->is_asking) return;
+    if (!is_ready || sentinel->is_asking || sentinel->is_foreign) return;
     sentinel->ask = (struct bel_redis_call){
         .command = {bel__buffer_data(&sentinels->command), sentinels->command.count},
         .timeout_ms = TIMEOUT_MS,
@@ -149,22 +243,6 @@ struct bel_mono bel__sentinels_ask(struct bel_servers *servers)
 
 /* --- Following --- */
 
-/* Returns a Sentinel whose answer more than half of all have given; NULL: there is none. */
-static const struct bel_sentinel *agreed(const struct bel_sentinels *sentinels)
-{
-    for (size_t i = 0; i < sentinels->count; i++) {
-        const struct bel_sentinel *one = &sentinels->items[i];
-        size_t count = 0;
-        if (one->port == 0) continue;
-        for (size_t k = 0; k < sentinels->count; k++) {
-            const struct bel_sentinel *other = &sentinels->items[k];
-            count += other->port == one->port && strcmp(other->host, one->host) == 0;
-        }
-        if (count > sentinels->count / 2) return one;
-    }
-    return NULL;
-}
-
 void bel__sentinels_follow(struct bel_servers *servers)
 {
     struct bel_sentinels *sentinels = &servers->sentinels;
@@ -173,7 +251,7 @@ void bel__sentinels_follow(struct bel_servers *servers)
     sentinels->is_fresh = false;
     const struct bel_sentinel *said = agreed(sentinels);
     if (said == NULL) {
-        (void)bel__why_say(&servers->why, 0, "the Sentinels do not agree on a primary yet");
+        assess(servers);
         return;
     }
     if (server == NULL) {
