@@ -4,9 +4,10 @@
  * CONFIGURE of topics that have the layout faststream, or get it, or lose it. Up to three places
  * are written one after the other, because they may be in different servers of a Cluster: the keys
  * of the layout (STATE), those of the native topic (its mark), and the hash of all layouts, which
- * makes it known. Timers are never moved: both layouts must be empty.
+ * makes it known. Timers are never moved: the layout that a topic leaves must be empty. The keys that
+ * it gets may have timers, which programs in Python have put there.
  *
- *     MAKE      new keys, which must have no timers
+ *     MAKE      new keys, which must be those of the package, and no other topic's
  *     MARK      the native topic refuses requests from now on; it must have no timers
  *     FORGET    old keys, which must have no timers
  *     UNMARK    the native topic accepts requests again
@@ -259,10 +260,11 @@ static void send_mark(struct bel_operation *operation, const char *layout)
     if (add_item(operation, batch)) bel__batch_word(batch, layout);
 }
 
-static void send_forget(struct bel_operation *operation, struct bel_layout *layout)
+static void send_forget(struct bel_operation *operation, struct bel_layout *layout, bool is_undone)
 {
-    (void)add_item(operation, bel__batch_of_layout(operation->node, operation->topic, layout,
-                                                   BEL_SCRIPT_FASTSTREAM_FORGET));
+    struct bel_batch *batch = bel__batch_of_layout(operation->node, operation->topic, layout,
+                                                   BEL_SCRIPT_FASTSTREAM_FORGET);
+    if (add_item(operation, batch)) bel__batch_number(batch, is_undone);
 }
 
 static void tell_layouts(struct bel_operation *operation)
@@ -358,7 +360,7 @@ static void send_step(struct bel_operation *operation)
         send_mark(operation, "faststream");
         break;
     case FORGET:
-        send_forget(operation, configuring->old);
+        send_forget(operation, configuring->old, false);
         break;
     case UNMARK:
         send_mark(operation, "");
@@ -381,7 +383,31 @@ static void send_step(struct bel_operation *operation)
     }
 }
 
-/* The new keys are given up, because the old ones have timers. */
+/* Returns why a step was refused; NULL if it was not. */
+static const char *refusal_of(const struct bel_configuring *configuring,
+                              const struct bel_value *result)
+{
+    if (bel_value_is(result, "full")) {
+        return configuring->step == MARK
+                   ? "the native topic has timers or several partitions: it can get this layout "
+                     "when its timers are gone; those of the package may stay"
+                   : "the layout and the keys of a topic change only while it has no timers";
+    }
+    if (bel_value_is(result, "taken")) {
+        return "another topic has these keys: choose another prefix";
+    }
+    if (bel_value_is(result, "types")) {
+        return "these keys hold something that is not of faststream-redis-timers: look at prefix, "
+               "timeline_key and payloads_key";
+    }
+    if (bel_value_is(result, "bodies")) {
+        return "there are timers under timeline_key, and none of their payloads under "
+               "payloads_key: look at both settings and prefix";
+    }
+    return NULL;
+}
+
+/* The new keys are given up: they stay the package's. */
 static void undo(struct bel_operation *operation, const char *why)
 {
     struct bel_configuring *configuring = operation->configuring;
@@ -390,21 +416,19 @@ static void undo(struct bel_operation *operation, const char *why)
         return;
     }
     configuring->undone_why = why;
-    send_forget(operation, configuring->made);
+    send_forget(operation, configuring->made, true);
 }
 
 static void answered(struct bel_item *item, const struct bel_results *results)
 {
     struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
     struct bel_configuring *configuring = operation->configuring;
+    const char *why;
     if (bel__operation_is_refused(operation, results)) return;
     if (configuring->undone_why != NULL) {
         bel__operation_fail(operation, BEL_ECONFLICT, configuring->undone_why);
-    } else if (bel_value_is(&results->items[0], "full")) {
-        undo(operation, "the layout and the keys of a topic change only while it has no timers, "
-                        "and the new keys have none");
-    } else if (bel_value_is(&results->items[0], "taken")) {
-        undo(operation, "another topic has these keys: choose another prefix");
+    } else if ((why = refusal_of(configuring, &results->items[0])) != NULL) {
+        undo(operation, why);
     } else {
         configuring->step++;
         send_step(operation);

@@ -375,14 +375,11 @@ def one_claim_serves_topics_of_both_layouts(server, node, _):
 
 
 @case
-def the_layout_changes_only_while_both_are_empty(server, node, stack):
+def the_layout_changes_only_while_the_topic_is_empty(server, node, stack):
     other = new_node(stack, server)
     node("SCHEDULE", "t", "x", "ID", "a", "IN", "1h")
     refused("CONFLICT", node, "CONFIGURE", "t", "layout", "faststream")
     assert node("CANCEL", "t", "a") == 1
-    publish(server, "t", "a")
-    refused("CONFLICT", node, "CONFIGURE", "t", "layout", "faststream")
-    server.redis("DEL", *keys("t"))
     other("SCHEDULE", "t", "x", "ID", "b")
     other("CANCEL", "t", "b")  # now the other node knows the topic as a native one
     node.ask.send("CONFIGURE", "t", "layout", "faststream")
@@ -410,6 +407,69 @@ def the_layout_changes_only_while_both_are_empty(server, node, stack):
     assert not server.redis("EXISTS", "tl:p:t") and timer(node, "t", "f")[b"priority"] == 3
     until(lambda: timer(other, "t", "f"))
     assert not server.redis("KEYS", "*faststream*"), "nothing is left"
+
+
+@case
+def an_existing_deployment_is_adopted_as_it_is(server, node, stack):
+    """What Python has filled before the topic gets the layout is neither changed nor lost."""
+    now = server.time()
+    publish(server, "t", "leased by Python", at=now + 3600)
+    publish(server, "t", "later", at=now + 7200)
+    for i in range(300):
+        publish(server, "t", f"due {i}", BINARY, at=now - 300 + i)
+    before = contents(server)
+    other = new_node(stack, server)
+    assert claim(other, "t") == []  # and knows the topic as a native one from now on
+    # A native topic with timers of its own is not adopted, and the keys stay nobody's.
+    node("SCHEDULE", "t", "native", "ID", "n", "IN", "1h")
+    refused("CONFLICT", node, "CONFIGURE", "t", "layout", "faststream", naming="native topic")
+    assert not server.redis("KEYS", "*faststream*"), "nothing is left"
+    assert node("CANCEL", "t", "n") == 1
+    shared(node)
+    shared(node)  # again, as after a crash in between
+    assert contents(server) == before
+    counts = dict(zip(*[iter(node("TOPIC", "t"))] * 2))
+    assert (counts[b"ready"], counts[b"scheduled"]) == (300, 2), counts
+    assert timer(node, "t", "later")[b"state"] == b"scheduled"
+    got = until(lambda: claims(other, "t", "COUNT", "300"))
+    assert [each.id for each in got] == [f"due {i}".encode() for i in range(300)]
+    assert got[0].payload == b"\x7b\x00\xff\x01\x02"
+    assert other("ACK", *[each.token for each in got]) == 300
+    assert claim(node, "t") == []
+    refused("CONFLICT", node, "CONFIGURE", "t", "layout", "native")
+
+
+def contents(server):
+    timeline, payloads = keys("t")
+    values = server.redis("HGETALL", payloads)
+    return server.redis("ZRANGE", timeline, 0, -1, "WITHSCORES"), sorted(zip(*[iter(values)] * 2))
+
+
+def claims(node, *words):
+    """A node may be told to try again when it is the first to see that a layout has changed."""
+    try:
+        return claim(node, *words)
+    except rig.Error as error:
+        assert str(error).startswith("CONFLICT the layout"), error
+        return []
+
+
+@case
+def keys_that_are_not_of_the_package_are_not_adopted(server, node, _):
+    timeline, payloads = keys("t")
+    publish(server, "t", "a")
+    # A typing error in one key: a claim would remove all timers.
+    refused("CONFLICT", node, "CONFIGURE", "t", "layout", "faststream", "payloads_key", "payload",
+            naming="none of their payloads")
+    assert node("CONFIGURE", "t", "layout", "faststream") == b"OK"
+    assert node("CANCEL", "t", "a") == 1
+    node("CONFIGURE", "t", "layout", "native")
+    for key, words in ((timeline, ("SET", timeline, "x")), (payloads, ("RPUSH", payloads, "x"))):
+        server.redis(*words)
+        refused("CONFLICT", node, "CONFIGURE", "t", "layout", "faststream", naming="prefix")
+        assert server.redis("DEL", key) == 1
+    assert not server.redis("KEYS", "*faststream*"), "nothing is left"
+    shared(node)
 
 
 def flat(value):

@@ -140,6 +140,25 @@ def what_python_publishes_is_claimed_and_acked(server, node, stack):
 
 
 @case
+def what_python_has_filled_before_is_adopted(server, node, stack):
+    """The deployment exists: timers wait, and a worker of the package has a lease."""
+    python = publisher(stack, server)
+    slow = worker(stack, server, "t", lease=60, how="sleeps")
+    busy = python.publish("t", text="busy")
+    assert slow.read()["id"] == busy
+    late = python.publish("t", text="late", seconds=3600)
+    idents = {python.publish("u", text=f"n{i}") for i in range(5)}
+    for topic in ("t", "u"):
+        shared(node, topic)
+    got = node("CLAIM", "u", "COUNT", "9")
+    assert {fields[2].decode() for fields in got} == idents
+    assert node("ACK", *[fields[0] for fields in got]) == 5 and is_empty(server, "u")
+    assert claim(node, "t") == [], "one is leased by Python, the other is not due"
+    assert timer(node, "t", late)[b"payload"] == b"late"
+    assert python.ask(do="has", topic="t", id=busy) is True
+
+
+@case
 def every_kind_of_body_arrives(server, node, stack):
     python = publisher(stack, server)
     shared(node)
