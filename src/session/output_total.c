@@ -14,6 +14,7 @@ enum {
     EXPECTED_BYTES_MIN = 16 << 10, /* of a reply to a query */
     EXPECTED_CLAIM_BYTES_MIN = 4 << 10,
     JOB_WEIGHT = 16, /* of a byte about jobs: it takes longer, because each task is several rows */
+    OWN_WEIGHT = 4,  /* of a byte of INFO or COMMAND: these are written word by word */
 };
 
 void bel__output_total_recount(struct bel_output_total *total, size_t *counted, size_t bytes)
@@ -35,8 +36,11 @@ bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_s
 bool bel__output_may_be_long(const struct bel_command_entry *entry)
 {
     enum bel_verb verb;
-    if (entry == &bel__commands[BEL_COMMAND_ECHO]) return true;
-    if (!bel__build_has(entry, &verb)) return false;
+    if (!bel__build_has(entry, &verb)) {
+        return entry == &bel__commands[BEL_COMMAND_ECHO] ||
+               entry == &bel__commands[BEL_COMMAND_COMMAND] ||
+               entry == &bel__commands[BEL_COMMAND_INFO];
+    }
     switch (verb) {
     case BEL_VERB_GET:
     case BEL_VERB_CLAIM:
@@ -100,6 +104,11 @@ void bel__output_total_expect(struct bel_output_total *total, enum bel_verb verb
     if (bytes < before) bytes = before;
     if (verb == BEL_VERB_JOB_GET || verb == BEL_VERB_JOB_LIST) bytes *= JOB_WEIGHT;
     total->turn_bytes += bytes < owed ? bytes : owed;
+}
+
+void bel__output_total_spend(struct bel_output_total *total, size_t bytes)
+{
+    if (total != NULL) total->turn_bytes += bytes * OWN_WEIGHT;
 }
 
 void bel__output_total_learn(struct bel_output_total *total, size_t bytes)

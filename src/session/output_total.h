@@ -76,6 +76,9 @@ size_t bel__output_owed(const struct bel_service *service, const struct bel_comm
 /* Counts a command that is submitted, whose answer is at most `owed` bytes, for the next turn. */
 void bel__output_total_expect(struct bel_output_total *total, enum bel_verb verb, size_t owed);
 
+/* Counts an answer that was made at once, without a turn of the backend, for the next turn. */
+void bel__output_total_spend(struct bel_output_total *total, size_t bytes);
+
 /* Notes how long an answer was that could be long. */
 void bel__output_total_learn(struct bel_output_total *total, size_t bytes);
 

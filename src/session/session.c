@@ -339,6 +339,7 @@ static void run_own(struct bel_session *session, struct bel_call *call,
     if (call->state == BEL_CALL_BACKGROUND) {
         session->holder = call;
     } else {
+        bel__output_total_spend(session->service->output_total, writer.out->count - before);
         end_reply(session, call, &writer, before);
     }
 }
