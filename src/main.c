@@ -172,6 +172,7 @@ static int copy_between(struct cli_copy *said)
     struct bel_copy_options options = {.merges = said->merges,
                                        .moves = said->moves,
                                        .is_dry = said->is_dry,
+                                       .is_forced = said->is_forced,
                                        .without_jobs = said->without_jobs,
                                        .without_groups = said->without_groups,
                                        .without_resources = said->without_resources,

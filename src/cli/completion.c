@@ -109,6 +109,7 @@ static const struct choice copy[] = {
     {"move", "delete everything in the source afterwards", FOLLOWS_NOTHING, NULL},
     {"without", "what to leave out, separated by commas", FOLLOWS_VALUE,
      WORDS("jobs", "groups", "resources", "concurrency")},
+    {"force", "although servers on Redis use a store", FOLLOWS_NOTHING, NULL},
     {"dry-run", "only tell what would be copied", FOLLOWS_NOTHING, NULL},
     {"json", "print the result as JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},

@@ -32,6 +32,8 @@ static const char usage[] =
     "    --merge           keep timers of the target, and add those whose ids are free\n"
     "    --move            delete everything in the source when the copy is verified\n"
     "    --without WORDS   leave out, separated by commas: jobs, groups, resources, concurrency\n"
+    "    --force           go on although servers on Redis use a store; what they change\n"
+    "                      meanwhile may be lost\n"
     "    --dry-run         only tell what would be copied\n"
     "    --json            print the result as JSON\n";
 
@@ -116,6 +118,7 @@ static int read_arguments(struct cli_copy *copy, bool *is_json, int argc, char *
         {"to", 0, CLI_OPTION_TEXT, 0, 0, {.text = &copy->to}},
         {"merge", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &copy->merges}},
         {"move", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &copy->moves}},
+        {"force", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &copy->is_forced}},
         {"without", 0, CLI_OPTION_TEXT, 0, 0, {.text = &without}},
         {"dry-run", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &copy->is_dry}},
         {"json", 0, CLI_OPTION_FLAG, 0, 0, {.flag = is_json}},

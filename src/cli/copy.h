@@ -19,7 +19,7 @@ enum {
 
 struct cli_copy {
     const char *from, *to;
-    bool merges, moves, is_dry;
+    bool merges, moves, is_dry, is_forced;
     bool without_jobs, without_groups, without_resources, without_concurrency;
     /* Tells how far a step is; `total` 0: unknown. */
     void (*progress)(struct cli_copy *copy, const char *step, uint64_t done, uint64_t total);

@@ -39,6 +39,7 @@ struct bel_copy_options {
     bool merges;                          /* topics of the target may have timers, which are kept */
     bool moves;        /* delete the timers in the source when they are verified */
     bool is_dry;       /* write nothing */
+    bool is_forced;    /* servers may be using a store on Redis */
     bool without_jobs; /* leave out jobs, with their tasks */
     bool without_groups, without_resources; /* leave out these names of timers */
     bool without_concurrency;               /* leave out this setting of topics */

@@ -7,6 +7,7 @@
 #include "belfry/zone.h"
 #include "local_node/local_node.h"
 #include "redis/examine.h"
+#include "redis/presence.h"
 
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ struct bel_redis_node {
     struct bel_local_node *local;
     struct bel_examination examination;
     char shown[BEL_REDIS_SHOWN_BYTES];
+    char name[BEL_PRESENCE_NAME_BYTES]; /* of the connections */
 };
 
 /* INFO: what is known of the store. */
@@ -55,7 +57,8 @@ static int open_node(struct bel_redis_node *node, struct bel_why *why)
 {
     if (bel_zones_open(NULL, &node->zones) != 0) node->zones = NULL; /* UTC only */
     node->options.zones = node->zones;
-    node->options.servers.name = "belfry-cli";
+    bel__presence_name(node->options.name_space, node->name);
+    node->options.servers.name = node->name;
     int err = bel__redis_open(&node->options, bel_clock_now(bel_clock_system()), &node->redis);
     if (err) return bel__why_say(why, err, "%s", bel_error_text(err));
     struct bel_local_node_options options = {.backend = bel__redis_backend(node->redis),

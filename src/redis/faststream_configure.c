@@ -4,8 +4,8 @@
  * CONFIGURE of topics that have the layout faststream, or get it, or lose it. Up to three places
  * are written one after the other, because they may be in different servers of a Cluster: the keys
  * of the layout (STATE), those of the native topic (its mark), and the hash of all layouts, which
- * makes it known. Timers are never moved: the layout that a topic leaves must be empty. The keys that
- * it gets may have timers, which programs in Python have put there.
+ * makes it known. Timers are never moved: the layout that a topic leaves must be empty. The keys
+ * that it gets may have timers, which programs in Python have put there.
  *
  *     MAKE      new keys, which must be those of the package, and no other topic's
  *     MARK      the native topic refuses requests from now on; it must have no timers

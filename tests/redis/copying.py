@@ -18,6 +18,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "server"))
+import redis_rig  # noqa: E402
 from rig import DEADLINE, PROGRAM, Client, Refusal, Server, main  # noqa: E402
 
 ARCHIVE = sys.argv[2]
@@ -208,6 +209,104 @@ def test_a_store_in_use_or_unknown_is_refused():
         assert "no-socket" in why, why
         assert "--without" in copy(redis.url(), redis.url("b"), "--move", "--without", "jobs",
                                    status=2)
+
+
+class Using(Server):
+    """A server on a store of Redis."""
+
+    def __init__(self, url):
+        self.url = url
+        super().__init__()
+
+    def start(self, *flags):
+        return self.launch(["--resp", "127.0.0.1:0", "--http", "none", "--store", self.url], "store")
+
+
+def test_a_store_that_servers_use_is_refused_by_name():
+    with Redis() as redis, Folder() as folder:
+        with Using(redis.url()) as server, server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "ID", "a", "IN", "1h")
+            who = f"in use by process {server.process.pid} on {os.uname().nodename}; stop them"
+            target = f"embedded:{folder}/data"
+            for words in ((redis.url(), target), (f"embedded:{folder}/forced", redis.url())):
+                if words[1] != target:
+                    copy(redis.url(), words[0], "--force")
+                why = copy(*words, status=4)
+                assert who in why and "--force" in why and "namespace belfry is" in why, why
+            # Others that share the server of Redis are no obstacle, nor is looking.
+            assert copy(redis.url("other"), target, status=3).count("has no topics") == 1
+            assert "has no topics" in copy(redis.url() + "&db=1", target, status=3)
+            assert copy(redis.url(), target, "--dry-run")["timers"] == 1
+            with Using(redis.url()) as second:
+                why = copy(redis.url(), target, status=4)
+                assert f"process {server.process.pid} on " in why, why
+                assert f"process {second.process.pid} on " in why, why
+            server.kill()  # leaves nothing that would have to expire
+            wait_for(lambda: not redis.client.ask("CLIENT", "LIST", "TYPE", "pubsub"))
+            assert copy(redis.url(), target)["written"] == 1
+
+
+def test_who_may_not_list_clients_is_told_their_number():
+    with redis_rig.Redis() as redis, Folder() as folder, redis.client() as store:
+        store.ask("ACL", "SETUSER", "plain", "on", ">pw", "~*", "allchannels", "+@all",
+                  "-@dangerous", "+info", "+role", "+config|get")
+        url = redis.url().replace("redis://", "redis://plain:pw@")
+        with Using(url) as server, server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "ID", "a", "IN", "1h")
+            why = copy(url, f"embedded:{folder}/data", status=4)
+            assert "is in use by a server; stop" in why and "pw@" not in why, why
+        assert copy(url, f"embedded:{folder}/data")["written"] == 1
+
+
+class Clustered(redis_rig.Redis):
+    """Two primaries that share the slots; `with` gives the first one."""
+
+    def __init__(self):
+        super().__init__("--cluster-enabled", "yes", "--cluster-port", str(redis_rig.free_port()))
+        self.bus = str(redis_rig.free_port())
+        self.other = redis_rig.Redis("--cluster-enabled", "yes", "--cluster-port", self.bus)
+
+    def __enter__(self):
+        super().__enter__()
+        self.other.__enter__()
+        with self.client() as first, self.other.client() as second:
+            first.ask("CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+            second.ask("CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
+            first.ask("CLUSTER", "MEET", "127.0.0.1", str(self.other.port), self.bus)
+            for store in (first, second):
+                wait_for(lambda: "cluster_state:ok" in store.ask("CLUSTER", "INFO"))
+        return self
+
+    def __exit__(self, *ignored):
+        self.other.__exit__()
+        super().__exit__()
+
+    def url(self, rest=""):
+        return f"redis+cluster://127.0.0.1:{self.port}{rest}"
+
+
+def test_sentinels_and_a_cluster_in_both_directions():
+    with redis_rig.Redis() as redis, redis_rig.Sentinel(redis) as sentinel, \
+            Clustered() as cluster, Folder() as kept, Folder() as back:
+        data = unpack(kept)
+        place = f"redis+sentinel://127.0.0.1:{sentinel.port}/m?namespace=one"
+        digest = copy(f"embedded:{data}", place, *WITHOUT)["digest"]
+        for source, target in ((place, cluster.url()),                     # Sentinel to Cluster
+                               (cluster.url(), f"embedded:{back}/data"),   # to a folder
+                               (f"embedded:{back}/data", cluster.url("?namespace=two")),
+                               (cluster.url("?namespace=two"), place.replace("=one", "=two")),
+                               (place.replace("=one", "=two"), f"embedded:{back}/again")):
+            out = copy(source, target)
+            assert (out["digest"], out["written"]) == (digest, 90), (source, target, out)
+        with cluster.client() as first, cluster.other.client() as second:
+            assert first.ask("DBSIZE") > 20 and second.ask("DBSIZE") > 20, "both have topics"
+        assert is_sound(f"{back}/data") and is_sound(f"{back}/again")
+        with Using(cluster.url()) as server:
+            why = copy(cluster.url(), f"embedded:{back}/third", status=4)
+            assert f"in use by process {server.process.pid} on " in why, why
+        with Using(place) as server:
+            why = copy(place, f"embedded:{back}/third", status=4)
+            assert f"in use by process {server.process.pid} on " in why, why
 
 
 def fill(folder, count):

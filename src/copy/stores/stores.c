@@ -14,6 +14,7 @@
 #include "belfry/engine.h"
 #include "belfry/zone.h"
 #include "redis/link/url.h"
+#include "redis/presence.h"
 #include "redis/redis.h"
 
 #include <limits.h>
@@ -23,6 +24,7 @@
 
 enum {
     NAME_BYTES = 600,             /* of a store in messages and marks */
+    LOOK_MS = 5000,               /* for servers of Redis that cannot be reached */
     PAYLOAD_BYTES_MAX = 16 << 20, /* of a data directory: larger ones need larger log segments */
 };
 
@@ -152,6 +154,28 @@ static int open_redis(struct store *store, bool is_quiet, struct bel_zones *zone
     return bel__why_say(why, err, "%s: %s", store->name, reason[0] != 0 ? reason : found.text);
 }
 
+/* Refuses a store that nodes use: they would change it while it is copied. */
+static int check_use(const struct store *store, const struct bel_copy_options *options,
+                     struct bel_why *why)
+{
+    struct bel_presence presence;
+    struct bel_why found = {0};
+    if (options->is_forced || options->is_dry) return 0;
+    int err = bel__presence_look(&store->redis_options, LOOK_MS, &presence, &found);
+    if (err == BEL_EBUSY) err = BEL_ECLOSED;
+    if (err) return bel__why_say(why, err, "%s: %s", store->name, found.text);
+    if (presence.count == 0) return 0;
+    char number[32];
+    (void)snprintf(number, sizeof number, presence.count == 1 ? "a server" : "%zu servers",
+                   presence.count);
+    return bel__why_say(why, BEL_EBUSY,
+                        "%.80s is in use by %s%s; stop them, or go on with --force: what they "
+                        "change meanwhile may be lost",
+                        store->name, presence.text[0] != 0 ? presence.text : number,
+                        presence.count > BEL_PRESENCE_SHOWN && presence.text[0] != 0 ? " and others"
+                                                                                     : "");
+}
+
 /* Names servers without their credentials. */
 static void name_redis(struct store *store, const struct bel_redis_url *url)
 {
@@ -195,6 +219,7 @@ static int open_store(struct stores *stores, struct store *store, const char *te
                             text);
     }
     int err = parse_redis(store, why);
+    if (err == 0) err = check_use(store, stores->options, why);
     return err ? err : open_redis(store, true, stores->zones, why);
 }
 
@@ -221,10 +246,13 @@ static int thaw(void *context, struct bel_copy_store *out, struct bel_why *why)
     bool is_source = out->clock == &stores->source.still.clock;
     struct store *store = is_source ? &stores->source : &stores->target;
     if (store->redis == NULL) return 0;
+    /* A server may have been started meanwhile. On the target it does no harm any more. */
+    int err = is_source ? check_use(store, stores->options, why) : 0;
+    if (err) return err;
     bel__redis_close(store->redis);
     store->redis = NULL;
     store->still.wall_ms = TIME_END_MS;
-    int err = open_redis(store, is_source, stores->zones, why);
+    err = open_redis(store, is_source, stores->zones, why);
     if (err) return err;
     if (is_source) out->backend = bel__redis_backend(store->redis);
     if (is_source) return 0;

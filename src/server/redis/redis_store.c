@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "redis/examine.h"
 #include "redis/place.h"
+#include "redis/presence.h"
 #include "redis/redis.h"
 #include "redis/virtual_clock.h"
 #include "server/loop_state.h"
@@ -31,6 +32,7 @@ struct redis_store {
     struct bel_server_store store; /* first */
     struct bel_server_store_options options;
     struct bel_redis_options redis_options;
+    char name[BEL_PRESENCE_NAME_BYTES]; /* of the connections */
     struct bel_redis *redis;
     struct bel_loop *loop;
     struct bel_store_stats stats;
@@ -196,7 +198,8 @@ static int parse(struct redis_store *store)
     store->redis_options.zones = store->options.zones;
     store->redis_options.payload_bytes_max = config->payload_bytes_max;
     store->redis_options.is_virtual = config->is_virtual;
-    store->redis_options.servers.name = "belfry";
+    bel__presence_name(store->redis_options.name_space, store->name);
+    store->redis_options.servers.name = store->name;
     store->redis_options.servers.replicas = config->replicas;
     store->redis_options.servers.durability = config->durability == BEL_CONFIG_DURABILITY_WAIT
                                                   ? BEL_DURABILITY_WAIT
