@@ -53,7 +53,7 @@ static int prepare(struct bel_operation *operation)
     if (work == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
     *work = (struct bel_agenda_work){.left = 0};
     operation->agenda = work;
-    struct bel_wall now = {bel__node_now(operation->node)};
+    struct bel_wall now = {bel__operation_now(operation)};
     return bel__steps_divide(&work->steps, command, now, &operation->reply);
 }
 

@@ -378,7 +378,8 @@ static void learn(struct bel_batch *batch, const struct bel_value *reply)
 {
     struct bel_redis *node = batch->node;
     assert(reply->count >= 3);
-    bel__node_learn_time(node, reply->items[0].number, batch->sent_ms);
+    bel__partition_learn_time(node, batch->partition, batch->call.from, reply->items[0].number,
+                              batch->sent_ms);
     if (batch->layout != NULL) { /* what comes next is the package's affair: see wake.c */
         batch->partition->topic->first_ms = reply->items[1].number;
         return;
@@ -410,7 +411,8 @@ static void deal(struct bel_batch *batch, const struct bel_value *items, size_t 
     size_t at = 0;
     for (; item != NULL; item = next) {
         size_t results = item->results > 0 ? item->results : count;
-        struct bel_results part = {.items = items + at, .count = results};
+        struct bel_results part = {
+            .items = items + at, .count = results, .partition = batch->partition};
         next = item->next;
         if (results > count - at) {
             part =

@@ -28,6 +28,7 @@ struct bel_results {
     bool is_moved;                 /* if err: the topic has another number of partitions */
     const struct bel_value *items; /* of this item alone */
     size_t count;
+    const struct bel_redis_partition *partition; /* that has replied; NULL: a plain command */
 };
 
 struct bel_item {

@@ -111,7 +111,7 @@ static int tell(struct bel_operation *operation, const struct bel_value *item,
     struct bel_arena *arena = &operation->arena;
     struct bel_rule rule = {0};
     struct bel_telling telling = {
-        .timer = timer, .now = {bel__node_now(operation->node)}, .copy = copy, .memory = arena};
+        .timer = timer, .now = {bel__operation_now(operation)}, .copy = copy, .memory = arena};
     struct bel_reason *reason = bel__arena_take(arena, sizeof *reason);
     telling.lines = bel__arena_take(arena, BEL_TELLING_LINES * sizeof telling.lines[0]);
     if (reason == NULL || telling.lines == NULL) return BEL_ENOMEM;

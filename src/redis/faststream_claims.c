@@ -109,7 +109,7 @@ void bel__faststream_polled(struct bel_redis *node, struct bel_redis_topic *topi
     if (topic->layout == NULL) return;
     const struct bel_layout_settings *settings = &topic->layout->settings;
     bool is_another = topic->polled_in != node->turns; /* claims of a turn are one poll */
-    int64_t now = bel__node_now(node);
+    int64_t now = bel__partition_now(node, topic->partitions[0]);
     topic->polled_in = node->turns;
     if (err) {
         if (is_another) topic->failed_polls++;

@@ -172,7 +172,7 @@ static int read_timer(struct bel_operation *operation, const struct bel_value *i
     }
     int err = bel__faststream_read(operation, fields[0].text, fields[2].text, &content);
     if (err) return err;
-    bool is_due = fields[1].number <= bel__node_now(operation->node);
+    bool is_due = fields[1].number <= bel__operation_now(operation);
     *out = (struct bel_timer){.topic = operation->topic->name,
                               .id = fields[0].text,
                               .payload = content.body,

@@ -57,7 +57,7 @@ static void fill_numbers(const struct bel_operation *operation, const struct bel
 {
     const struct bel_value *statistics = &results[3];
     out->has_no_rates = true;
-    int64_t now = bel__node_now(operation->node);
+    int64_t now = bel__operation_now(operation);
     out->paused = bel__view_is(field_of(statistics, "paused"), "1");
     out->counts[BEL_SCHEDULED] = (uint64_t)results[0].number;
     out->counts[BEL_READY] = (uint64_t)results[1].number;

@@ -28,7 +28,8 @@ void bel__topic_learn(struct bel_redis *node, struct bel_redis_partition *partit
     if (bel__topic_divide(node, topic, is_known ? (uint32_t)count : 1) != 0) return;
     for (uint32_t i = 0; i < topic->count; i++) {
         bel__partition_expect(node, topic->partitions[i],
-                              bel__node_now(node) + (is_news ? 0 : AGAIN_MS));
+                              bel__partition_now(node, topic->partitions[i]) +
+                                  (is_news ? 0 : AGAIN_MS));
     }
     bel__node_mark_all(node, topic);
     if (is_known) bel__topic_heal(node, topic);

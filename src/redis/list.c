@@ -210,6 +210,7 @@ static int read_row(struct page *page, const struct bel_value *item, const struc
 static int read_page(struct page *page, const struct bel_results *results)
 {
     if (results->err) return results->err;
+    page->operation->partition = page->partition;
     const struct bel_value *items = results->items;
     if (results->count != 3 || items[0].type != BEL_VALUE_LIST || items[1].type != BEL_VALUE_LIST ||
         items[2].type != BEL_VALUE_NUMBER || items[1].count != items[0].count * PLACE_FIELDS) {

@@ -107,7 +107,8 @@ static void learn_topic(struct bel_redis *node, struct bel_view name)
     if (topic == NULL) return;
     topic->is_registered = true;
     for (uint32_t i = 0; i < topic->count; i++) {
-        bel__partition_expect(node, topic->partitions[i], bel__node_now(node));
+        struct bel_redis_partition *partition = topic->partitions[i];
+        bel__partition_expect(node, partition, bel__partition_now(node, partition));
     }
 }
 
@@ -151,7 +152,8 @@ static void told_time(struct bel_server_call *call, const struct bel_redis_reply
         bel__parse_i64(second.data, second.bytes, 0, 999999, &micros) != 0) {
         return;
     }
-    bel__node_learn_time(news->node, seconds * 1000 + micros / 1000, news->time_asked_ms);
+    bel__node_learn_time(news->node, call->from, seconds * 1000 + micros / 1000,
+                         news->time_asked_ms);
 }
 
 /* Asks for the time of the server, which requests need. */
@@ -248,13 +250,15 @@ static void hear(void *owner, struct bel_view channel, struct bel_view text)
     if (topic == NULL) return;
     if (bel__view_is(text, "layout")) bel__layouts_doubt(topic);
     bool is_known = index < topic->count;
+    /* Partition 0 tells of those that the node does not know. */
+    struct bel_redis_partition *partition = topic->partitions[is_known ? index : 0];
+    int64_t now = bel__partition_now(node, partition);
     if (text.bytes == 0 || !is_known) {
-        time = bel__node_now(node);
+        time = now;
     } else if (bel__parse_i64(text.data, text.bytes, 0, INT64_MAX, &time) != 0) {
         return;
     }
-    /* Partition 0 tells of those that the node does not know. */
-    struct bel_redis_partition *partition = topic->partitions[is_known ? index : 0];
+    if (!partition->has_replied) time = now; /* by a clock that the node does not know yet */
     if (partition->next_ms == BEL_REDIS_NEVER || time < partition->next_ms) {
         bel__partition_expect(node, partition, time);
     }

@@ -25,6 +25,7 @@ struct bel_redis_topic *bel__node_topic(struct bel_redis *node, struct bel_view 
     topic->first_ms = BEL_REDIS_NEVER;
     if (bel__topic_divide(node, topic, 1) != 0 ||
         bel__map_put(&node->topics, copy, name.bytes, (uintptr_t)topic) != 0) {
+        if (topic->partitions[0] != NULL) bel__partition_leave_clock(topic->partitions[0]);
         free(topic->partitions[0]);
         free(topic);
         return NULL;
@@ -45,7 +46,6 @@ void bel__node_forget_topics(struct bel_redis *node)
         free(topic);
     }
     bel__map_finish(&node->topics);
-    bel__timetable_finish(&node->timetable);
 }
 
 void bel__node_mark(struct bel_redis *node, struct bel_redis_partition *partition)

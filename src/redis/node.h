@@ -40,9 +40,20 @@ enum {
     BEL_REDIS_PARTITIONS_MAX = 64,
 };
 
+/* The clock of a server, and what happens when by it. */
+struct bel_node_clock {
+    struct bel_link link; /* in node->clocks */
+    uint32_t server;      /* its number; 0: none has told its time yet */
+    uint32_t partitions;  /* that follow it */
+    struct bel_server_clock clock;
+    struct bel_timetable timetable; /* of partitions in use that are not being asked */
+};
+
 /* One of the partitions of a topic. All its keys have one hash tag. */
 struct bel_redis_partition {
     struct bel_redis_topic *topic;
+    struct bel_node_clock *clock; /* of the server that has it; all its times are by it */
+    bool has_replied;             /* its server, which is known from that */
     int64_t next_ms; /* when something happens next, in ms of the server: bel__partition_expect() */
     struct bel_timetable_entry waking; /* `next_ms`, if it is looked at then */
     int64_t ring_ms;                   /* when a plan rings next */
@@ -104,7 +115,8 @@ struct bel_redis {
     uint16_t registry_slot;
     struct bel_news *news;
     struct bel_map topics;             /* by name */
-    struct bel_timetable timetable;    /* of partitions in use that are not being asked */
+    struct bel_list clocks;            /* struct bel_node_clock */
+    struct bel_node_clock *clock;      /* in it: where no partition is meant */
     struct bel_request *first, **last; /* submitted requests, by own.next */
     struct bel_list waiting;           /* operations that wait for a topic that another one holds */
     struct bel_list begun;             /* operations under way that are not parked */
@@ -116,7 +128,6 @@ struct bel_redis {
     /* A script was called for another number of partitions: bel__topic_learn(). */
     void (*moved)(struct bel_redis *node, struct bel_redis_partition *partition, int64_t count);
     struct bel_now now;
-    struct bel_server_clock clock;
     struct bel_mono opened;
     struct bel_mono heard; /* when a server replied last */
     size_t payloads_max;   /* items of a batch whose results have payloads */
@@ -131,17 +142,33 @@ struct bel_redis {
 /* Returns whether scripts get the time from the node. */
 bool bel__node_gives_time(const struct bel_redis *node);
 
-/* Returns the time of the server, about, in ms; under a virtual clock exactly. */
+/* Prepare and free the clocks. Return 0 or BEL_ENOMEM. */
+BEL_CHECKED int bel__clocks_open(struct bel_redis *node);
+void bel__clocks_close(struct bel_redis *node);
+
+/* Returns the time of a server, about, in ms; under a virtual clock exactly: of the one that has a
+ * partition, if that is known, or of the one that has told its time last. */
+int64_t bel__clock_now(const struct bel_redis *node, const struct bel_node_clock *clock);
+int64_t bel__partition_now(const struct bel_redis *node,
+                           const struct bel_redis_partition *partition);
 int64_t bel__node_now(const struct bel_redis *node);
 
 /* Returns the boot clock of the node, in ms. */
 int64_t bel__node_boot_ms(const struct bel_redis *node);
 
-/* Takes over the time of the server from a reply to a command that was sent at a time of the boot
- * clock. A time that no clock has is ignored. */
-void bel__node_learn_time(struct bel_redis *node, int64_t server_ms, int64_t sent_ms);
+/* Take over the time of a server from a reply to a command that was sent at a time of the boot
+ * clock: to TIME, or to a script of a partition. A time that no clock has is ignored. */
+void bel__node_learn_time(struct bel_redis *node, uint32_t server, int64_t server_ms,
+                          int64_t sent_ms);
+void bel__partition_learn_time(struct bel_redis *node, struct bel_redis_partition *partition,
+                               uint32_t server, int64_t server_ms, int64_t sent_ms);
 
-/* Returns whether the node knows the time of the server. */
+/* Lets a new partition follow a clock. Returns 0 or BEL_ENOMEM. The second one undoes it. */
+BEL_CHECKED int bel__partition_join_clock(struct bel_redis *node,
+                                          struct bel_redis_partition *partition);
+void bel__partition_leave_clock(struct bel_redis_partition *partition);
+
+/* Returns whether the node knows the time of a server. */
 bool bel__node_knows_time(const struct bel_redis *node);
 
 /* Finds or makes a topic. Returns NULL if memory has run out. */
@@ -196,7 +223,7 @@ void bel__node_polled(struct bel_redis *node, struct bel_redis_partition *partit
 /* Lets plans of a partition ring that are due. Holds its topic until they have. */
 void bel__rings_begin(struct bel_redis *node, struct bel_redis_partition *partition);
 
-/* Returns when something happens next, in ms of the server; BEL_REDIS_NEVER: nothing will. */
+/* Returns in how many ms something happens next, 0 if it is late; BEL_REDIS_NEVER: nothing will. */
 int64_t bel__node_next(const struct bel_redis *node);
 
 /* Frees all topics. */

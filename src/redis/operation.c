@@ -262,9 +262,17 @@ void bel__operation_restart(struct bel_operation *operation)
     if (operation->begin_at.ns < node->retry.ns) node->retry = operation->begin_at;
 }
 
+int64_t bel__operation_now(const struct bel_operation *operation)
+{
+    const struct bel_redis_partition *partition = operation->partition;
+    if (partition == NULL && operation->topic != NULL) partition = operation->topic->partitions[0];
+    if (partition == NULL) return bel__node_now(operation->node);
+    return bel__partition_now(operation->node, partition);
+}
+
 bool bel__operation_reaches(const struct bel_operation *operation, uint64_t delay_ms)
 {
-    int64_t now = bel__node_now(operation->node);
+    int64_t now = bel__operation_now(operation);
     return now <= BEL_REDIS_TIME_END_MS && delay_ms <= (uint64_t)(BEL_REDIS_TIME_END_MS - now);
 }
 

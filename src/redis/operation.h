@@ -35,7 +35,8 @@ struct bel_operation {
     size_t topics_count;
     struct bel_redis_topic *topic; /* the only topic, or NULL */
     struct bel_redis_partition
-        *partition; /* of the only timer, or NULL; see bel__operation_place() */
+        *partition; /* of the only timer, or NULL; see bel__operation_place(). Of LIST the one
+                       that has replied last */
     uint32_t restarts;
     struct bel_mono begin_at; /* not before this */
     bool has_moved;           /* one of several items has met a change of partitions */
@@ -96,6 +97,9 @@ struct bel_operation *bel__operation_create(struct bel_redis *node, struct bel_r
 
 /* Answers the request, unless it was withdrawn, and frees the operation. */
 void bel__operation_answer(struct bel_operation *operation);
+
+/* Returns the time of the server that has the timer or the topic of an operation, about, in ms. */
+int64_t bel__operation_now(const struct bel_operation *operation);
 
 /* Sets the error of the reply, and returns it. */
 __attribute__((format(printf, 3, 4))) int bel__operation_refuse(struct bel_operation *operation,

@@ -45,9 +45,14 @@ int bel__topic_divide(struct bel_redis *node, struct bel_redis_topic *topic, uin
         if (partition == NULL) return BEL_ENOMEM;
         partition->topic = topic;
         partition->index = (uint8_t)i;
-        int err = bel__timetable_join(&node->timetable, &partition->waking);
-        if (err == 0) err = settle(node, partition);
+        int err = bel__partition_join_clock(node, partition);
         if (err) {
+            free(partition);
+            return err;
+        }
+        err = settle(node, partition);
+        if (err) {
+            bel__partition_leave_clock(partition);
             free(partition);
             return err;
         }

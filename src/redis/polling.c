@@ -45,7 +45,7 @@ static struct bel_redis_partition *next_partition(struct bel_redis *node)
 
 static void look_at(struct bel_redis *node, struct bel_redis_partition *partition)
 {
-    int64_t now = bel__node_now(node);
+    int64_t now = bel__partition_now(node, partition);
     bool is_due = partition->next_ms != BEL_REDIS_NEVER && partition->next_ms <= now;
     if (partition->is_sweeping || is_due) return;
     partition->told_ms = partition->next_ms;

@@ -45,7 +45,7 @@ int bel__reading_timer(struct bel_operation *operation, const struct bel_value *
         .att = text_of(&fields[4]),
         .tok = text_of(&fields[5]),
     };
-    return bel__record_timer(&found, bel__node_now(operation->node), &operation->arena, out);
+    return bel__record_timer(&found, bel__operation_now(operation), &operation->arena, out);
 }
 
 int bel__reading_lease(const struct bel_value *item, uint64_t *out_ms)

@@ -271,12 +271,11 @@ static void begin_requests(struct bel_redis *node)
 
 /* --- Turns --- */
 
-/* Returns a time of the server as a time of the node's boot clock. */
-static struct bel_boot boot_time(const struct bel_redis *node, int64_t time_ms)
+/* Returns when some ms are over, by the node's boot clock. */
+static struct bel_boot boot_time(const struct bel_redis *node, int64_t left_ms)
 {
-    int64_t left_ms = time_ms - bel__node_now(node);
-    if (time_ms == BEL_REDIS_NEVER) return (struct bel_boot){BEL_NEVER};
-    if (left_ms <= 0) return node->now.boot;
+    if (left_ms == BEL_REDIS_NEVER) return (struct bel_boot){BEL_NEVER};
+    if (left_ms == 0) return node->now.boot;
     uint64_t rest_ns = node->now.boot.ns % NS_PER_MS;
     if (bel__node_gives_time(node)) rest_ns = node->now.wall_rest_ns;
     if ((uint64_t)left_ms > (BEL_NEVER - 1 - node->now.boot.ns) / NS_PER_MS) {
@@ -370,6 +369,7 @@ static void init(struct bel_redis *node, const struct bel_redis_options *options
     bel__list_init(&node->batches);
     bel__list_init(&node->sent);
     bel__list_init(&node->dirty);
+    bel__list_init(&node->clocks);
     (void)snprintf(node->registry, sizeof node->registry, "{%s}:topics", options->name_space);
     node->registry_slot = bel__slot_of(bel__node_registry(node));
 }
@@ -424,12 +424,14 @@ int bel__redis_open(const struct bel_redis_options *options, struct bel_now now,
     int err = bel__entropy_fill(node->entropy, &secret, sizeof secret);
     if (err) goto free_node;
     bel__map_init(&node->topics, secret);
-    err = open_servers(node);
+    err = bel__clocks_open(node);
+    if (err == 0) err = open_servers(node);
     if (err) goto free_node;
     *out = node;
     return 0;
 
 free_node:
+    bel__clocks_close(node);
     free(node);
     return err;
 }
@@ -458,6 +460,7 @@ void bel__redis_close(struct bel_redis *redis)
     }
     bel__news_destroy(redis->news);
     bel__node_forget_topics(redis);
+    bel__clocks_close(redis);
     free(redis);
 }
 
@@ -483,8 +486,7 @@ const struct bel_servers *bel__redis_servers(const struct bel_redis *redis)
 
 bool bel__redis_is_idle(const struct bel_redis *redis)
 {
-    int64_t next = bel__node_next(redis);
-    if (next != BEL_REDIS_NEVER && next <= bel__node_now(redis)) return false;
+    if (bel__node_next(redis) == 0) return false;
     return redis->first == NULL && bel__list_is_empty(&redis->waiting) &&
            bel__list_is_empty(&redis->begun) && bel__list_is_empty(&redis->batches) &&
            bel__list_is_empty(&redis->sent) && bel__list_is_empty(&redis->dirty) &&

@@ -121,7 +121,7 @@ static void end(struct ringing *ringing)
     partition->topic->held--;
     bel__partition_swept(ringing->node, partition);
     if (ringing->has_failed) {
-        partition->ring_ms = bel__node_now(ringing->node) + AGAIN_MS;
+        partition->ring_ms = bel__partition_now(ringing->node, partition) + AGAIN_MS;
         bel__partition_expect(ringing->node, partition, partition->ring_ms);
     }
     bel__node_mark(ringing->node, partition);
@@ -175,7 +175,9 @@ static int send_ring(struct ring *ring, const struct bel_rule *rule, const uint8
 static int ring_plan(struct ring *ring, const struct bel_value *fields, struct bel_arena *arena)
 {
     static _Thread_local struct decision decision; /* large */
-    struct bel_redis *node = ring->ringing->node;
+    const struct ringing *ringing = ring->ringing;
+    struct bel_redis *node = ringing->node;
+    int64_t now = bel__partition_now(node, ringing->partition);
     struct bel_stored stored = {0};
     struct bel_rule rule = {.id = fields[0].text};
     struct bel_text_error why;
@@ -188,7 +190,7 @@ static int ring_plan(struct ring *ring, const struct bel_value *fields, struct b
     if (err == 0) err = bel__rule_plan(&rule, node->options.zones, &plan, &why);
     if (err) return err;
     int64_t late = (int64_t)bel__rule_place(&rule) + fields[3].number;
-    decide(&rule, plan, (struct bel_wall){bel__node_now(node) - late - 1}, &decision);
+    decide(&rule, plan, (struct bel_wall){now - late - 1}, &decision);
     bel_plan_destroy(plan);
     return send_ring(ring, &rule, stored.prefix, &decision);
 }

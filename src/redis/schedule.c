@@ -109,7 +109,7 @@ static int check_retry(struct bel_operation *operation, struct bel_view retry)
 static bool find_due(const struct bel_operation *operation, const struct bel_schedule_spec *spec,
                      int64_t *out)
 {
-    int64_t now = bel__node_now(operation->node);
+    int64_t now = bel__operation_now(operation);
     *out = now;
     if (spec->when == BEL_WHEN_AT) {
         *out = spec->at.ms < 0 ? 0 : spec->at.ms;
@@ -173,7 +173,7 @@ static int begin_rule(struct bel_operation *operation)
     struct bel_rule *rule = bel__arena_take(&operation->arena, sizeof *rule);
     if (rule == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
     *rule = (struct bel_rule){.said = spec->plan, .id = spec->id};
-    rule->created.ms = bel__node_now(operation->node);
+    rule->created.ms = bel__operation_now(operation);
     operation->rule = rule;
     int err = bel__rule_begin(rule, spec, operation->node->options.zones, &why);
     bool is_far = err == 0 && rule->next.ms > BEL_REDIS_TIME_END_MS - (int64_t)spec->plan.spread_ms;
@@ -239,6 +239,7 @@ static int prepare(struct bel_operation *operation)
     if (err) return err;
     if (spec->id.bytes == 0) err = bel__schedule_make_id(operation, &spec->id);
     if (err) return err;
+    (void)bel__operation_place(operation, spec->id);
     if (bel_id_is_valid(spec->id)) return begin_rule(operation);
     return has_at_sign(spec->id) ? 0 : refuse_id(operation);
 }
@@ -313,13 +314,47 @@ static bool rings_now(const struct bel_operation *operation)
 {
     const struct bel_rule *rule = operation->rule;
     if (rule == NULL) return false;
-    return rule->next.ms + (int64_t)bel__rule_place(rule) <= bel__node_now(operation->node);
+    return rule->next.ms + (int64_t)bel__rule_place(rule) <= bel__operation_now(operation);
+}
+
+static void begin(struct bel_operation *operation);
+
+static void met(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
+    if (bel__operation_is_refused(operation, results)) return;
+    if (begin_rule(operation) == 0) {
+        begin(operation);
+    } else {
+        bel__operation_answer(operation);
+    }
+}
+
+/* Asks the server of a plan for anything, because its times are computed by the clock of that
+ * server, which is not known before its first reply. Returns false if it is known. */
+static bool meets_server(struct bel_operation *operation)
+{
+    const struct bel_redis *node = operation->node;
+    struct bel_redis_partition *place = bel__operation_place(operation, operation->rule->id);
+    if (place->has_replied || !bel__servers_is_sharded(node->servers)) return false;
+    if (bel__node_gives_time(node)) return false;
+    bel__operation_hold(operation);
+    struct bel_batch *batch = bel__batch_join(operation->node, place, BEL_SCRIPT_GET);
+    if (batch == NULL) {
+        bel__operation_fail(operation, BEL_ENOMEM, NULL);
+        return true;
+    }
+    operation->item.answered = met;
+    bel__batch_item(batch, &operation->item, 1);
+    bel__batch_text(batch, operation->rule->id);
+    return true;
 }
 
 static void begin(struct bel_operation *operation)
 {
     const struct bel_schedule_spec *spec = &operation->command.schedule;
     bool is_asked = has_at_sign(spec->id);
+    if (!is_asked && operation->rule != NULL && meets_server(operation)) return;
     int err = is_asked ? 0 : bel__node_register(operation->node, operation->topic);
     struct bel_batch *batch =
         bel__batch_join(operation->node, bel__operation_place(operation, spec->id),

@@ -3,7 +3,7 @@
 #define BEL_REDIS_SERVER_CLOCK_H
 
 /*
- * server_clock - what a node knows about the clock of the server.
+ * server_clock - what a node knows about the clock of a server.
  *
  * Every reply of a script has the time at which the script ran: after the command was sent, before
  * the reply was received. So each reply bounds how far the clock of the server is ahead, and the

@@ -36,6 +36,12 @@ int bel__timetable_join(struct bel_timetable *timetable, struct bel_timetable_en
     return 0;
 }
 
+void bel__timetable_leave(struct bel_timetable *timetable)
+{
+    assert(timetable->owners > timetable->count);
+    timetable->owners--;
+}
+
 static void put(struct bel_timetable *timetable, struct bel_timetable_entry *entry, size_t place)
 {
     timetable->entries[place] = entry;

@@ -31,6 +31,9 @@ void bel__timetable_finish(struct bel_timetable *timetable);
 BEL_CHECKED int bel__timetable_join(struct bel_timetable *timetable,
                                     struct bel_timetable_entry *entry);
 
+/* Gives up the room of an entry, which is not in the timetable. */
+void bel__timetable_leave(struct bel_timetable *timetable);
+
 /* Sets the time of an entry; BEL_REDIS_NEVER takes it out. */
 void bel__timetable_set(struct bel_timetable *timetable, struct bel_timetable_entry *entry,
                         int64_t time_ms);

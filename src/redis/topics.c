@@ -184,11 +184,12 @@ struct bel_sum {
     struct bel_item items[];
 };
 
-static void add_age(const struct bel_operation *operation, const struct bel_value *result,
+static void add_age(const struct bel_operation *operation,
+                    const struct bel_redis_partition *partition, const struct bel_value *result,
                     struct bel_topic *out)
 {
     struct bel_view text = result->text;
-    int64_t first, now = bel__node_now(operation->node);
+    int64_t first, now = bel__partition_now(operation->node, partition);
     if (result->type != BEL_VALUE_TEXT ||
         bel__parse_i64(text.data, text.bytes, INT64_MIN, INT64_MAX, &first) != 0) {
         return;
@@ -197,15 +198,16 @@ static void add_age(const struct bel_operation *operation, const struct bel_valu
     if (age_ms > out->oldest_age_ms) out->oldest_age_ms = age_ms;
 }
 
-static void add_numbers(const struct bel_operation *operation, const struct bel_value *results,
+static void add_numbers(const struct bel_operation *operation, const struct bel_results *told,
                         struct bel_topic *out)
 {
+    const struct bel_value *results = told->items;
     const struct bel_value *st = &results[3];
     for (size_t i = 0; i < BEL_STATES; i++) {
         out->counts[i] += (uint64_t)results[0].items[i].number;
     }
     out->plans += (uint64_t)results[4].number;
-    add_age(operation, &results[1], out);
+    add_age(operation, told->partition, &results[1], out);
     out->claimed += number_of(st, BEL_VIEW("claimed"));
     out->completed += number_of(st, BEL_VIEW("completed"));
     out->failed += number_of(st, BEL_VIEW("failed"));
@@ -244,7 +246,7 @@ static int add_partition(struct bel_operation *operation, const struct bel_resul
     if (results->err) return results->err;
     if (results->count == 1 && results->items[0].type == BEL_VALUE_NIL) return 0;
     if (!is_topic(results)) return BEL_EIO;
-    add_numbers(operation, results->items, &sum->topic);
+    add_numbers(operation, results, &sum->topic);
     if (!is_first) return 0;
     const struct bel_value *cfg = &results->items[2];
     sum->is_known = true;

@@ -27,7 +27,7 @@ static void swept(struct bel_item *item, const struct bel_results *results)
     struct bel_redis *node = sweeping->node;
     bel__partition_swept(node, partition);
     if (results->err && !results->is_moved) {
-        bel__partition_expect(node, partition, bel__node_now(node) + AGAIN_MS);
+        bel__partition_expect(node, partition, bel__partition_now(node, partition) + AGAIN_MS);
     }
     bool has_layout = results->err == BEL_ECONFLICT; /* then nothing ever happens here */
     if (has_layout) bel__partition_expect(node, partition, BEL_REDIS_NEVER);
@@ -74,11 +74,19 @@ static void wake(struct bel_redis *node, struct bel_redis_partition *partition, 
     bel__node_mark(node, partition);
 }
 
+static void wake_by(struct bel_redis *node, const struct bel_node_clock *clock)
+{
+    int64_t now = bel__clock_now(node, clock);
+    struct bel_timetable_entry *first;
+    while ((first = bel__timetable_first(&clock->timetable)) != NULL && first->time_ms <= now) {
+        wake(node, BEL_CONTAINER_OF(first, struct bel_redis_partition, waking), now);
+    }
+}
+
 void bel__node_wake(struct bel_redis *node)
 {
-    int64_t now = bel__node_now(node);
-    struct bel_timetable_entry *first;
-    while ((first = bel__timetable_first(&node->timetable)) != NULL && first->time_ms <= now) {
-        wake(node, BEL_CONTAINER_OF(first, struct bel_redis_partition, waking), now);
+    for (struct bel_link *link = bel__list_first(&node->clocks); link != NULL;
+         link = bel__list_next(&node->clocks, link)) {
+        wake_by(node, BEL_CONTAINER_OF(link, struct bel_node_clock, link));
     }
 }

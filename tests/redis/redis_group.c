@@ -172,6 +172,17 @@ static void run(const struct words *words, const char *directory)
     _exit(errno == ENOENT ? NO_PROGRAM : 1);
 }
 
+/* Sets the clock of a server that is about to run in this process. */
+static void set_clock(const struct redis_group *group)
+{
+    char ahead[16];
+    (void)snprintf(ahead, sizeof ahead, "%u", group->ahead_s);
+    /* NOLINTBEGIN(concurrency-mt-unsafe) */
+    if (setenv("BEL_TEST_AHEAD_S", ahead, 1) != 0) _exit(1);
+    if (setenv("LD_PRELOAD", group->clock_library, 1) != 0) _exit(1);
+    /* NOLINTEND(concurrency-mt-unsafe) */
+}
+
 static bool is_sentinel(const struct redis_group *group, size_t index)
 {
     return index >= group->count - group->sentinels;
@@ -191,6 +202,7 @@ static void launch(struct redis_group *group, size_t index)
     }
     server->pid = fork();
     CHECK(server->pid >= 0);
+    if (server->pid == 0 && index == 0 && group->clock_library != NULL) set_clock(group);
     if (server->pid == 0) run(&words, server->directory);
 }
 
@@ -457,6 +469,20 @@ bool group_start_cluster(struct redis_group *group, bool has_spare)
                    group->servers[0].port, group->servers[4].port);
     meet(group);
     replicate(group);
+    return true;
+}
+
+bool group_start_primaries(struct redis_group *group, const char *clock_library, unsigned ahead_s)
+{
+    *group = (struct redis_group){.count = PRIMARIES,
+                                  .primaries = PRIMARIES,
+                                  .is_cluster = true,
+                                  .clock_library = clock_library,
+                                  .ahead_s = ahead_s};
+    if (!start_all(group)) return false;
+    (void)snprintf(group->url, sizeof group->url, "redis+cluster://127.0.0.1:%u,127.0.0.1:%u",
+                   group->servers[0].port, group->servers[1].port);
+    meet(group);
     return true;
 }
 

@@ -29,12 +29,18 @@ struct redis_group {
     struct group_server servers[GROUP_SERVERS_MAX]; /* primaries come first, Sentinels last */
     size_t count, primaries, sentinels;
     bool is_cluster;
+    const char *clock_library; /* of the first server; NULL: none */
+    unsigned ahead_s;
     char url[GROUP_URL_BYTES];
 };
 
 /* Starts a Cluster of three primaries with one replica each; `spare`: and a primary without slots.
  * Waits until it serves. Returns false if the machine has no such server. */
 bool group_start_cluster(struct redis_group *group, bool has_spare);
+
+/* Starts a Cluster of three primaries and no replicas. If there is a library, the clock of the
+ * first primary is ahead by some seconds. */
+bool group_start_primaries(struct redis_group *group, const char *clock_library, unsigned ahead_s);
 
 /* Starts a primary with two replicas, and three Sentinels that watch them as "belfry". Returns
  * false if the machine has no such server. */

@@ -222,6 +222,7 @@ static void ended(struct bel_redis_call *own, const struct bel_redis_reply *repl
     struct bel_server *server = call->server;
     if (!reply->is_last) return; /* to ASKING: the last reply says whether that was executed */
     leave(call);
+    call->from = reply->err == 0 ? server->number : 0;
     bool is_error = reply->err == 0 && reply->value->type == BEL_VALUE_ERROR;
     if (is_error && redirect(call, server, reply->value)) return;
     if (reply->err == 0 && !is_error && must_prove(call)) {
@@ -305,6 +306,7 @@ int bel__calls_send(struct bel_servers *servers, struct bel_server_call *call)
     call->asked = NULL;
     call->was_asked = call->lacks_keys = false;
     call->joined = NULL;
+    call->from = 0;
     call->tries = 0;
     call->number = ++servers->numbers;
     call->deadline = bel__servers_after(servers->now, timeout_ms);

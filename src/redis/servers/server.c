@@ -41,6 +41,7 @@ static struct bel_server *create(struct bel_servers *servers, const char *host, 
         return NULL;
     }
     server->servers = servers;
+    server->number = ++servers->servers_count;
     server->port = port;
     server->used = servers->now;
     bel__list_init(&server->calls);

@@ -110,6 +110,8 @@ struct bel_server_call {
     /* Called once, with one reply, which is the last. The call is the caller's again, who may send
      * it again at once. Must not close the servers or take a turn. */
     void (*done)(struct bel_server_call *call, const struct bel_redis_reply *reply);
+    uint32_t from; /* read only, in `done`: the number of the server that has replied, from 1;
+                             each has another one. 0: none has */
     struct bel_link link; /* this and all below is private */
     struct bel_servers *servers;
     struct bel_server *server; /* that has it; NULL: parked */

@@ -30,6 +30,7 @@ struct bel_server {
     struct bel_link link; /* in servers->all */
     struct bel_servers *servers;
     struct bel_redis_link *connection; /* NULL: closed */
+    uint32_t number;                   /* no other server has or had it */
     char *host;                        /* NULL: the path of the options */
     uint16_t port;
     struct bel_list calls; /* that were sent to it and have not ended, in order */
@@ -107,8 +108,9 @@ struct bel_servers {
     struct bel_list all; /* servers */
     struct bel_redis_slot *slots;
     uint32_t slots_count;
-    uint32_t calls_count; /* that have not ended */
-    uint64_t numbers;     /* given to calls */
+    uint32_t calls_count;   /* that have not ended */
+    uint64_t numbers;       /* given to calls */
+    uint32_t servers_count; /* that there were so far */
     struct bel_list parked;
     size_t parked_bytes;
     struct bel_mono pump_at; /* parked calls have nothing to do before; 0: now */
