@@ -88,19 +88,6 @@ static void end(struct bel_operation *operation)
 
 /* --- Results --- */
 
-/* Adds counts by step, after the first `done` steps. */
-static int add_steps(struct bel_steps *steps, const struct bel_value *counts, size_t done)
-{
-    if (bel_value_is(counts, "full")) return BEL_EFULL;
-    if (counts->type != BEL_VALUE_LIST || counts->count % 2 != 0) return BEL_EIO;
-    for (size_t i = 0; i < counts->count; i += 2) {
-        int64_t index = counts->items[i].number, count = counts->items[i + 1].number;
-        if (index < 0 || (size_t)index >= steps->count - done || count < 0) return BEL_EIO;
-        steps->items[done + (size_t)index].count += (uint64_t)count;
-    }
-    return 0;
-}
-
 static int add_hours(struct bel_steps *steps, const struct bel_value *counts)
 {
     if (counts->type != BEL_VALUE_LIST || counts->count % 2 != 0) return BEL_EIO;
@@ -199,8 +186,8 @@ static int add_results(struct part *part, const struct bel_results *results)
     if (results->count != RESULTS) return BEL_EIO;
     const struct bel_value *items = results->items;
     int err = bel__steps_have_hours(steps) ? add_hours(steps, &items[0])
-                                           : add_steps(steps, &items[0], part->steps_done);
-    if (err == 0) err = add_steps(steps, &items[1], 0);
+                                           : bel__reading_steps(steps, &items[0], part->steps_done);
+    if (err == 0) err = bel__reading_steps(steps, &items[1], 0);
     if (err == 0 && !part->has_plans) err = add_plans(part, &items[2]);
     return err;
 }

@@ -138,22 +138,13 @@ static int tell(struct bel_operation *operation, const struct bel_value *item,
 
 /* --- The command --- */
 
-static void refuse_missing(struct bel_operation *operation)
-{
-    struct bel_view topic = operation->topic->name;
-    (void)bel__operation_refuse(operation, BEL_ENOTFOUND, "no timer '%s' in topic '%.*s'",
-                                bel__said(operation->command.target.id).text, (int)topic.bytes,
-                                (const char *)topic.data);
-    bel__operation_answer(operation);
-}
-
 static void explained(struct bel_item *item, const struct bel_results *results)
 {
     struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
     struct facts facts;
     if (bel__operation_is_refused(operation, results)) return;
     if (results->count > 0 && results->items[0].type == BEL_VALUE_NIL) {
-        refuse_missing(operation);
+        bel__operation_answer_missing(operation);
         return;
     }
     struct bel_timer timer;

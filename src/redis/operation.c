@@ -8,6 +8,7 @@
 #include "redis/layouts.h"
 
 #include "core/units.h"
+#include "telling/telling.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -50,6 +51,8 @@ static const struct bel_redis_verb *const faststream_verbs[BEL_VERBS] = {
     [BEL_VERB_REVIVE] = &bel__faststream_revive,
     [BEL_VERB_PURGE] = &bel__faststream_purge,
     [BEL_VERB_TOPIC] = &bel__faststream_topic,
+    [BEL_VERB_AGENDA] = &bel__faststream_agenda,
+    [BEL_VERB_EXPLAIN] = &bel__faststream_explain,
     [BEL_VERB_CONFIGURE] = &bel__faststream_configure,
     [BEL_VERB_PAUSE] = &bel__faststream_pause,
     [BEL_VERB_RESUME] = &bel__faststream_resume,
@@ -118,6 +121,15 @@ void bel__operation_fail(struct bel_operation *operation, int err, const char *w
 {
     const char *text = why != NULL && why[0] != 0 ? why : bel_error_text(err);
     (void)bel__operation_refuse(operation, err, "%s", text);
+    bel__operation_answer(operation);
+}
+
+void bel__operation_answer_missing(struct bel_operation *operation)
+{
+    struct bel_view topic = operation->topic->name;
+    (void)bel__operation_refuse(operation, BEL_ENOTFOUND, "no timer '%s' in topic '%.*s'",
+                                bel__said(operation->command.target.id).text, (int)topic.bytes,
+                                (const char *)topic.data);
     bel__operation_answer(operation);
 }
 

@@ -59,6 +59,7 @@ struct bel_operation {
         } * cancelling; /* CANCEL */
         struct bel_claiming *claiming;
         struct bel_agenda_work *agenda;
+        struct bel_outlook *outlook;         /* of AGENDA with a layout */
         struct bel_envelope *envelope;       /* of SCHEDULE with a layout */
         struct bel_faststream_token shared;  /* of FAIL, RELEASE, EXTEND with a layout */
         struct bel_burying *burying;         /* of FAIL DEAD with a layout */
@@ -116,6 +117,9 @@ void bel__operation_stop(struct bel_operation *operation, int err, uint64_t coun
 /* Answers with an error. */
 void bel__operation_fail(struct bel_operation *operation, int err, const char *why);
 
+/* Answers a request for a timer that does not exist. */
+void bel__operation_answer_missing(struct bel_operation *operation);
+
 /* Names the topics of a request. Return 0, or BEL_EINVAL or BEL_ENOMEM. */
 BEL_CHECKED int bel__operation_name(struct bel_operation *operation, struct bel_view topic);
 BEL_CHECKED int bel__operation_name_all(struct bel_operation *operation,
@@ -169,6 +173,6 @@ extern const struct bel_redis_verb bel__faststream_schedule, bel__faststream_get
     bel__faststream_cancel, bel__faststream_reschedule, bel__faststream_fail,
     bel__faststream_release, bel__faststream_extend, bel__faststream_revive, bel__faststream_purge,
     bel__faststream_list, bel__faststream_topic, bel__faststream_configure, bel__faststream_pause,
-    bel__faststream_resume;
+    bel__faststream_resume, bel__faststream_agenda, bel__faststream_explain;
 
 #endif

@@ -148,3 +148,15 @@ int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic
     err = add_headers(operation, out);
     return err ? err : make_token(operation, secret, &stored, out);
 }
+
+int bel__reading_steps(struct bel_steps *steps, const struct bel_value *counts, size_t done)
+{
+    if (bel_value_is(counts, "full")) return BEL_EFULL;
+    if (counts->type != BEL_VALUE_LIST || counts->count % 2 != 0) return BEL_EIO;
+    for (size_t i = 0; i < counts->count; i += 2) {
+        int64_t index = counts->items[i].number, count = counts->items[i + 1].number;
+        if (index < 0 || (size_t)index >= steps->count - done || count < 0) return BEL_EIO;
+        steps->items[done + (size_t)index].count += (uint64_t)count;
+    }
+    return 0;
+}

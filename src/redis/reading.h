@@ -8,6 +8,7 @@
 
 #include "redis/operation.h"
 #include "redis/rule.h"
+#include "telling/steps.h"
 
 /* Fills in the timers of the reply from results of the scripts get and list; a result of nil is
  * none. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
@@ -29,5 +30,10 @@ BEL_CHECKED int bel__reading_rule(const struct bel_value *item, const struct bel
 BEL_CHECKED int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
                                       const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
                                       const struct bel_value *item, struct bel_delivery *out);
+
+/* Adds counts to the steps after the first `done`, from {index, number, ...} or 'full'. Returns 0,
+ * BEL_EFULL or BEL_EIO. */
+BEL_CHECKED int bel__reading_steps(struct bel_steps *steps, const struct bel_value *counts,
+                                   size_t done);
 
 #endif

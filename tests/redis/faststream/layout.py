@@ -213,8 +213,6 @@ def foreign_options_are_refused_by_name(_, node, __):
     refused("BADARG", node, "SCHEDULE", "t", "x", "CORRELATION", b"\xff")
     for setting in ("retry", "crashes", "retention", "depth", "misfire_after", "deliver"):
         refused("BADARG", node, "CONFIGURE", "t", setting, "5", naming=setting)
-    refused("UNSUPPORTED", node, "AGENDA", "TOPIC", "t", naming="faststream")
-    refused("UNSUPPORTED", node, "EXPLAIN", "t", "a", naming="faststream")
 
 
 @case
@@ -537,6 +535,54 @@ def scripts_may_be_flushed_at_any_time(server, node, _):
         server.redis("SCRIPT", "FLUSH")
         assert node("ACK", got.token) == 1
     assert is_empty(server, "t")
+
+
+@case
+def an_agenda_counts_timers_by_their_due(server, node, _):
+    shared(node)
+    hour = 3600
+    begin = int(server.time()) // hour * hour + 2 * hour
+    for i, at in enumerate((begin, begin + hour - 0.001, begin + hour, begin + hour + 0.0004,
+                            begin + 5 * hour - 0.5, begin - 0.001)):
+        publish(server, "t", f"n{i}", at=at)
+    words = ("AGENDA", "FROM", begin * 1000, "TO", (begin + 4 * hour) * 1000, "TOPIC", "t", "STEP")
+    steps = node(*words, "1h")
+    assert [step[:2] for step in steps] == [[(begin + i * hour) * 1000, count]
+                                            for i, count in enumerate((2, 2, 0, 0))], steps
+    fine = node(*words, "5s")  # 2,880 steps are three calls
+    found = {(at - begin * 1000) / 1000: count for at, count, *_ in fine if count}
+    assert len(fine) == 2880 and found == {0: 1, hour - 5: 1, hour: 2}, found
+    assert node("AGENDA", "FROM", begin * 1000, "TO", (begin + hour) * 1000, "STEP", "1h")[0][1] == 0
+    shared(node, "u", "lease", "3h")
+    publish(server, "u", "a")
+    end = claim_one(node, "u").due // 1000 + 3 * hour
+    words = ("AGENDA", "FROM", (end - 5) * 1000, "TO", (end + 55) * 1000, "STEP", "1m")
+    assert [step[1] for step in node(*words, "TOPIC", "u")] == [1], "a lease is a due"
+
+
+@case
+def explain_tells_what_the_layout_knows(server, node, _):
+    shared(node, "t", "lease", "1h")
+    publish(server, "t", "later", at=server.time() + 7200)
+    publish(server, "t", "b")
+    publish(server, "t", "a", at=server.time() - 1)
+
+    def told(ident):
+        return node("EXPLAIN", "t", ident, "REASON")[1], node("EXPLAIN", "t", ident)
+
+    word, lines = told("later")
+    assert word == b"time" and b"is scheduled: due at" in lines[-2], (word, lines)
+    assert b"has leased the timer until then" in lines[-1], lines
+    word, lines = told("b")
+    assert word == b"no worker" and b"1 timer of the topic is ahead." in lines[-1], (word, lines)
+    token = claim_one(node, "t").token
+    word, lines = told("a")
+    assert word == b"leased" and b"a worker of Belfry has it for another" in lines[-2], lines
+    node("PAUSE", "t")
+    word, lines = told("b")
+    assert word == b"topic paused", (word, lines)
+    assert node("ACK", token) == 1
+    refused("NOTFOUND", node, "EXPLAIN", "t", "a", naming="no timer 'a' in topic 't'")
 
 
 @case
