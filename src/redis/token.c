@@ -35,10 +35,15 @@ enum {
     NAME_DIGITS = sizeof name_digits - 1,
 };
 
-static int digit_of(const char *digits, char c)
+/* Returns the place of a character in name_digits, which begin with token_digits; -1: none. */
+static int digit_of(char c)
 {
-    const char *found = c == 0 ? NULL : strchr(digits, c);
-    return found == NULL ? -1 : (int)(found - digits);
+    static const char others[] = "-_.:/@";
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'A' && c <= 'Z') return c - 'A' + 10;
+    if (c >= 'a' && c <= 'z') return c - 'a' + 36;
+    const char *found = c == 0 ? NULL : strchr(others, c);
+    return found == NULL ? -1 : (int)(found - others) + 62;
 }
 
 struct bits {
@@ -46,29 +51,41 @@ struct bits {
     size_t at;  /* the next bit */
 };
 
-static void put_bit(struct bits *bits, unsigned bit)
+/* Returns how many of `count` bits are in the current character, from the next bit on. */
+static unsigned share_of(const struct bits *bits, unsigned count)
 {
-    size_t character = bits->at / BITS_PER_CHARACTER, shift = bits->at % BITS_PER_CHARACTER;
-    if (shift == 0) bits->text[character] = 0;
-    bit <<= BITS_PER_CHARACTER - 1 - shift;
-    bits->text[character] = (char)((unsigned)bits->text[character] | bit);
-    bits->at++;
+    unsigned room = (unsigned)(BITS_PER_CHARACTER - bits->at % BITS_PER_CHARACTER);
+    return count < room ? count : room;
+}
+
+/* Returns how far these are from the end of the character. */
+static unsigned shift_of(const struct bits *bits, unsigned share)
+{
+    return (unsigned)(BITS_PER_CHARACTER - bits->at % BITS_PER_CHARACTER) - share;
 }
 
 static void put(struct bits *bits, uint64_t value, unsigned count)
 {
-    for (unsigned i = count; i-- > 0;) {
-        put_bit(bits, (unsigned)(value >> i) & 1);
+    while (count > 0) {
+        char *character = &bits->text[bits->at / BITS_PER_CHARACTER];
+        unsigned share = share_of(bits, count), mask = (1U << share) - 1;
+        unsigned piece = (unsigned)(value >> (count - share)) & mask;
+        if (bits->at % BITS_PER_CHARACTER == 0) *character = 0;
+        *character = (char)((unsigned)*character | piece << shift_of(bits, share));
+        bits->at += share;
+        count -= share;
     }
 }
 
 static uint64_t get(struct bits *bits, unsigned count)
 {
     uint64_t value = 0;
-    for (unsigned i = 0; i < count; i++, bits->at++) {
-        size_t character = bits->at / BITS_PER_CHARACTER, shift = bits->at % BITS_PER_CHARACTER;
-        unsigned bit = ((unsigned)bits->text[character] >> (BITS_PER_CHARACTER - 1 - shift)) & 1;
-        value = value << 1 | bit;
+    while (count > 0) {
+        unsigned character = (unsigned char)bits->text[bits->at / BITS_PER_CHARACTER];
+        unsigned share = share_of(bits, count), mask = (1U << share) - 1;
+        value = value << share | ((character >> shift_of(bits, share)) & mask);
+        bits->at += share;
+        count -= share;
     }
     return value;
 }
@@ -91,7 +108,7 @@ static void put_names(struct bits *bits, struct bel_token *token)
     for (size_t i = 0; i < count; i += GROUP) {
         uint64_t number = 0;
         for (size_t k = i; k < i + GROUP; k++) {
-            int digit = k < count ? digit_of(name_digits, *name_at(token, k)) : 0;
+            int digit = k < count ? digit_of(*name_at(token, k)) : 0;
             assert(digit >= 0);
             number = number * NAME_DIGITS + (uint64_t)digit;
         }
@@ -131,9 +148,7 @@ size_t bel__lease_token_print(const struct bel_token *token, char out[BEL_TOKEN_
     put(&bits, token->topic_bytes, 8);
     put(&bits, token->id_bytes, 8);
     put_names(&bits, &copy);
-    while (bits.at < count * BITS_PER_CHARACTER) {
-        put_bit(&bits, 0);
-    }
+    put(&bits, 0, (unsigned)(count * BITS_PER_CHARACTER - bits.at));
     for (size_t i = 0; i < count; i++) {
         out[i] = token_digits[(unsigned char)out[i]];
     }
@@ -158,8 +173,8 @@ bool bel__lease_token_parse(struct bel_view text, struct bel_token *out)
     const char *data = text.data;
     if (text.bytes > sizeof sextets || text.bytes * BITS_PER_CHARACTER < HEAD_BITS) return false;
     for (size_t i = 0; i < text.bytes; i++) {
-        int digit = digit_of(token_digits, data[i]);
-        if (digit < 0) return false;
+        int digit = digit_of(data[i]);
+        if (digit < 0 || digit >= 1 << BITS_PER_CHARACTER) return false;
         sextets[i] = (char)digit;
     }
     struct bits bits = {.text = sextets};
