@@ -134,8 +134,11 @@ static void add(struct bel_batch *batch, struct acked *acked)
                         (struct bel_view){acked->shared.secret, sizeof acked->shared.secret});
         return;
     }
-    bel__batch_text(batch, (struct bel_view){token->prefix, sizeof token->prefix});
-    bel__batch_text(batch, (struct bel_view){token->id, token->id_bytes});
+    uint8_t *member = bel__batch_space(batch, sizeof token->prefix + token->id_bytes);
+    if (member != NULL) {
+        memcpy(member, token->prefix, sizeof token->prefix);
+        memcpy(member + sizeof token->prefix, token->id, token->id_bytes);
+    }
     bel__batch_text(batch, (struct bel_view){token->secret, sizeof token->secret});
     bel__batch_text(batch, command->has_result ? command->result : BEL_VIEW(""));
 }

@@ -31,6 +31,7 @@ enum {
     PATIENCE_MS = 60000, /* of a batch that is sent again and again */
     AGAIN = -2,          /* the next time of a script that has done nothing: call it again */
     MOVED = -3,          /* likewise: the topic has another number of partitions */
+    SAME = -2,           /* the next ring: what an earlier reply has said */
 };
 
 static const struct {
@@ -273,14 +274,16 @@ static bool ignores_count(const struct bel_batch *batch)
            script == &bel__scripts[BEL_SCRIPT_DIVIDE];
 }
 
-/* Appends the time, which only a virtual clock has, or s in a Cluster, and the number of partitions
- * that the operation believes in. Scripts that change this number are called with 0. */
+/* Appends the time, which only a virtual clock and a copy (after a q) have, or s in a Cluster, and
+ * the number of partitions that the operation believes in. Scripts that change this number are
+ * called with 0. */
 static void append_now(struct bel_batch *batch)
 {
-    char text[2 * BEL_PRINT_BYTES_MAX + 1];
+    char text[2 * BEL_PRINT_BYTES_MAX + 2];
     size_t bytes = 0;
     if (bel__node_gives_time(batch->node)) {
-        bytes = bel__print_i64(text, batch->node->now.wall.ms);
+        if (batch->node->options.is_quiet && batch->layout == NULL) text[bytes++] = 'q';
+        bytes += bel__print_i64(text + bytes, batch->node->now.wall.ms);
     } else if (bel__servers_is_sharded(batch->node->servers)) {
         text[bytes++] = 's';
     }
@@ -385,7 +388,7 @@ static void learn(struct bel_batch *batch, const struct bel_value *reply)
         return;
     }
     bel__partition_expect(node, batch->partition, reply->items[1].number);
-    batch->partition->ring_ms = reply->items[2].number;
+    if (reply->items[2].number != SAME) batch->partition->ring_ms = reply->items[2].number;
     bool is_poll = batch->script == &bel__scripts[BEL_SCRIPT_SWEEP] && batch->partition->is_polled;
     if (is_poll) bel__node_polled(node, batch->partition);
 }
@@ -402,7 +405,7 @@ static bool is_reply(const struct bel_value *value)
     return value->type == BEL_VALUE_LIST && value->count >= 3 &&
            bel__result_is_number(&value->items[0], 0, BEL_REDIS_TIME_END_MS) &&
            bel__result_is_number(&value->items[1], MOVED, latest) &&
-           bel__result_is_number(&value->items[2], BEL_REDIS_NEVER, latest);
+           bel__result_is_number(&value->items[2], SAME, latest);
 }
 
 static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)

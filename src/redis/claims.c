@@ -306,31 +306,35 @@ static void end(struct bel_operation *operation)
     bel__operation_answer(operation);
 }
 
-static int read_delivery(struct part *part, size_t index, const struct bel_value *item,
+/* The deliveries of a native topic are in one list, four values each. */
+static int read_delivery(struct part *part, size_t index, const struct bel_value *list,
                          struct bel_delivery *out)
 {
     struct bel_operation *operation = part->operation;
     const uint8_t *secret = operation->claiming->secret;
     struct bel_view topic = part->partition->topic->name;
     if (part->is_shared) {
-        return bel__faststream_delivery(operation, topic, secret, index, item, out);
+        return bel__faststream_delivery(operation, topic, secret, index, &list->items[index], out);
     }
-    return bel__reading_delivery(operation, topic, secret, item, out);
+    return bel__reading_delivery(operation, topic, secret,
+                                 &list->items[index * BEL_DELIVERY_FIELDS], out);
 }
 
 static int read_deliveries(struct part *part, const struct bel_value *list)
 {
     struct bel_operation *operation = part->operation;
-    if (list->type != BEL_VALUE_LIST) return BEL_EIO;
+    size_t fields = part->is_shared ? 1 : BEL_DELIVERY_FIELDS;
+    if (list->type != BEL_VALUE_LIST || list->count % fields != 0) return BEL_EIO;
+    size_t count = list->count / fields;
     struct bel_delivery *deliveries =
-        bel__arena_take(&operation->arena, (list->count + 1) * sizeof *deliveries);
+        bel__arena_take(&operation->arena, (count + 1) * sizeof *deliveries);
     if (deliveries == NULL) return BEL_ENOMEM;
-    for (size_t i = 0; i < list->count; i++) {
-        int err = read_delivery(part, i, &list->items[i], &deliveries[i]);
+    for (size_t i = 0; i < count; i++) {
+        int err = read_delivery(part, i, list, &deliveries[i]);
         if (err) return err;
     }
     part->deliveries = deliveries;
-    part->count = list->count;
+    part->count = count;
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer is {id, state, score, record, att, tok}, a delivery {id, record, att, length of the
- * lease}. Both come from the server, which could be anything: every type is checked.
+ * A timer is {id, state, score, record, att, tok}; a delivery is four values: id, record, att,
+ * length of the lease. Both come from the server, which could be anything: every type is checked.
  */
 #include "redis/reading.h"
 
@@ -16,7 +16,6 @@
 
 enum {
     TIMER_FIELDS = 6,
-    DELIVERY_FIELDS = 4,
 };
 
 /* Returns the text of a value; empty for nil. */
@@ -126,11 +125,10 @@ static int add_headers(struct bel_operation *operation, struct bel_delivery *out
 
 int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
                           const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
-                          const struct bel_value *item, struct bel_delivery *out)
+                          const struct bel_value fields[BEL_DELIVERY_FIELDS],
+                          struct bel_delivery *out)
 {
     struct bel_stored stored = {0};
-    if (!is_list_of(item, DELIVERY_FIELDS)) return BEL_ECORRUPT;
-    const struct bel_value *fields = item->items;
     if (!is_timer_id(text_of(&fields[0])) ||
         !bel__result_is_number(&fields[3], 0, BEL_REDIS_TIME_END_MS)) {
         return BEL_ECORRUPT;

@@ -25,11 +25,16 @@ BEL_CHECKED int bel__reading_lease(const struct bel_value *item, uint64_t *out_m
 BEL_CHECKED int bel__reading_rule(const struct bel_value *item, const struct bel_timer *timer,
                                   struct bel_rule *out);
 
-/* Fills in one delivery from a result of the script claim. Its texts point into the result or the
- * operation's arena. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
+enum {
+    BEL_DELIVERY_FIELDS = 4, /* values of a delivery in a result of the script claim */
+};
+
+/* Fills in one delivery from its values in a result of the script claim. Its texts point into the
+ * result or the operation's arena. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
 BEL_CHECKED int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
                                       const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
-                                      const struct bel_value *item, struct bel_delivery *out);
+                                      const struct bel_value fields[BEL_DELIVERY_FIELDS],
+                                      struct bel_delivery *out);
 
 /* Adds counts to the steps after the first `done`, from {index, number, ...} or 'full'. Returns 0,
  * BEL_EFULL or BEL_EIO. */

@@ -28,6 +28,8 @@ enum {
     HEAD_BYTES = 48,
     BODY_VERSION = 1,
     SECRET_BYTES = 12,
+    HEAD_REST_BYTES = 26, /* from the expiry on */
+    KIND_TIMER = 0,
     KIND_PLAN = 1,
 };
 
@@ -67,6 +69,22 @@ void bel__record_body_write(const struct bel_schedule_spec *spec, uint8_t *out)
     }
     at = bel__put_view(at, spec->payload);
     assert((size_t)(at - out) == bel__record_body_bytes(spec));
+}
+
+size_t bel__record_rest_bytes(const struct bel_schedule_spec *spec)
+{
+    return HEAD_REST_BYTES + bel__record_body_bytes(spec);
+}
+
+void bel__record_rest_write(const struct bel_schedule_spec *spec, bool is_plan, uint8_t *out)
+{
+    uint8_t *at = bel__put_number(out, 0, 7);
+    at = bel__put_number(at, spec->expires_ms, 7);
+    at = bel__put_number(at, spec->lease_ms, 7);
+    at = bel__put_number(at, bel__record_load(spec), 4);
+    at = bel__put_number(at, is_plan ? KIND_PLAN : KIND_TIMER, 1);
+    assert(at - out == HEAD_REST_BYTES);
+    bel__record_body_write(spec, at);
 }
 
 /* --- Reading --- */

@@ -17,6 +17,10 @@
 size_t bel__record_body_bytes(const struct bel_schedule_spec *spec);
 void bel__record_body_write(const struct bel_schedule_spec *spec, uint8_t *out);
 
+/* The same for the body and the end of the head before it, from the expiry on, which is 0. */
+size_t bel__record_rest_bytes(const struct bel_schedule_spec *spec);
+void bel__record_rest_write(const struct bel_schedule_spec *spec, bool is_plan, uint8_t *out);
+
 /* Returns the size of payload and headers, which limits what a claim gets. */
 size_t bel__record_load(const struct bel_schedule_spec *spec);
 

@@ -4,6 +4,7 @@
  * SCHEDULE: the node checks everything that needs no state and packs the body; the script decides
  * between the new timer and an old one with its id.
  */
+#include "redis/cursor.h"
 #include "redis/operation.h"
 #include "redis/record.h"
 #include "redis/rule.h"
@@ -274,40 +275,38 @@ static void looked_up(struct bel_item *item, const struct bel_results *results)
     bel__operation_answer(operation);
 }
 
+/* Adds how the timer is scheduled, in three letters, and the ms of its due: see schedule.lua. */
 static void add_time(struct bel_batch *batch, const struct bel_operation *operation)
 {
     const struct bel_schedule_spec *spec = &operation->command.schedule;
+    bool is_plain = operation->rule == NULL && spec->expires_ms == 0;
+    char how[] = {'a', (char)('0' + spec->conflict), is_plain ? 'p' : 'x'};
+    int64_t ms = 0;
     if (operation->rule != NULL) {
-        bel__batch_word(batch, "a");
-        bel__batch_number(batch, operation->rule->next.ms);
-        return;
+        ms = operation->rule->next.ms;
+    } else if (spec->when == BEL_WHEN_AT) {
+        ms = spec->at.ms < 0 ? 0 : spec->at.ms;
+    } else if (spec->when == BEL_WHEN_IN) {
+        how[0] = 'i';
+        ms = (int64_t)spec->delay_ms;
+    } else {
+        how[0] = 'n';
     }
-    switch (spec->when) {
-    case BEL_WHEN_NOW:
-        bel__batch_word(batch, "n");
-        bel__batch_number(batch, 0);
-        break;
-    case BEL_WHEN_IN:
-        bel__batch_word(batch, "i");
-        bel__batch_number(batch, (int64_t)spec->delay_ms);
-        break;
-    case BEL_WHEN_AT:
-        bel__batch_word(batch, "a");
-        bel__batch_number(batch, spec->at.ms < 0 ? 0 : spec->at.ms);
-        break;
-    }
+    bel__batch_text(batch, (struct bel_view){how, sizeof how});
+    bel__batch_number(batch, ms);
 }
 
-static void add_rule(struct bel_batch *batch, const struct bel_rule *rule)
+/* Adds the priority, and of a plan when it was created, its state and its rule. */
+static void add_priority(struct bel_batch *batch, const struct bel_operation *operation)
 {
-    if (rule == NULL) {
-        bel__batch_word(batch, "");
-        bel__batch_word(batch, "");
-        return;
-    }
-    uint8_t *bytes = bel__batch_space(batch, bel__rule_bytes(rule));
-    if (bytes != NULL) bel__rule_write(rule, bytes);
-    bel__batch_number(batch, rule->created.ms);
+    const struct bel_schedule_spec *spec = &operation->command.schedule;
+    const struct bel_rule *rule = operation->rule;
+    uint8_t *at = bel__batch_space(batch, rule == NULL ? 1 : 1 + 7 + bel__rule_bytes(rule));
+    if (at == NULL) return;
+    at = bel__put_number(at, spec->has_priority ? spec->priority : PRIORITY_DEFAULT, 1);
+    if (rule == NULL) return;
+    at = bel__put_number(at, (uint64_t)rule->created.ms, 7);
+    bel__rule_write(rule, at);
 }
 
 static bool rings_now(const struct bel_operation *operation)
@@ -367,15 +366,11 @@ static void begin(struct bel_operation *operation)
     bel__batch_item(batch, &operation->item, 1);
     bel__batch_text(batch, spec->id);
     if (is_asked) return;
-    bel__batch_number(batch, spec->conflict);
-    bel__batch_number(batch, spec->has_priority ? spec->priority : PRIORITY_DEFAULT);
     add_time(batch, operation);
-    bel__batch_number(batch, (int64_t)spec->lease_ms);
-    bel__batch_number(batch, (int64_t)spec->expires_ms);
-    bel__batch_number(batch, (int64_t)bel__record_load(spec));
-    uint8_t *body = bel__batch_space(batch, bel__record_body_bytes(spec));
-    if (body != NULL) bel__record_body_write(spec, body);
-    add_rule(batch, operation->rule);
+    add_priority(batch, operation);
+    bool is_plan = operation->rule != NULL;
+    uint8_t *rest = bel__batch_space(batch, bel__record_rest_bytes(spec));
+    if (rest != NULL) bel__record_rest_write(spec, is_plan, rest);
     if (rings_now(operation)) bel__operation_hold(operation); /* until the plan has rung */
     bel__node_mark(operation->node, operation->partition);
 }

@@ -425,7 +425,7 @@ static void what_was_not_announced_is_found_by_polling(void)
     }
     int64_t soon = bel_clock_now(bel_clock_system()).wall.ms + 500;
     for (int i = 0; i < 3; i++) {
-        (void)tell_server("HSET {silent:mail:%d}:cfg wake %lld", i, (long long)soon);
+        (void)tell_server("HSET {silent:mail:%d}:cfg next %lld", i, (long long)soon);
     }
     struct bel_command command = {.verb = BEL_VERB_SCHEDULE, .schedule = {.topic = topic}};
     command.schedule.when = BEL_WHEN_IN;

@@ -92,8 +92,22 @@ def test_rare_functions_are_only_called():
 
 def test_rare_functions_are_called_after_the_last_of_them():
     first, last = RARE.split("local function seldom_too")
-    text = first + "if x then seldom() end\nlocal function seldom_too" + last + "seldom_too()\n"
-    assert "too early:\nif x then" in refused(text)
+    use = "if x then seldom() end\n"
+    rest = "local function seldom_too" + last + "seldom_too()\n"
+    function = "local function often()\n    return x\nend\n"
+    text = shaken(first + use + function + rest.replace("seldom_too()\n", "often(seldom_too())\n"))
+    assert text.index("function rare()") < text.index("if x then rare().seldom() end")
+    assert "too early:\nif x then" in refused(first + use + "x = often()\n" + rest)
+
+
+def test_what_only_rare_functions_use_is_left_to_them():
+    helper = "local function helper()\n    return value, t, n, called\nend\n"
+    values = ("local value = 2 + y\nlocal t = {a = tonumber(x)}\nlocal n = 1\n"
+              "local called = x()\n")
+    text = shaken(values + helper + RARE + "n = 2\nreturn seldom()\n")
+    before, inside = text.split("function rare()")
+    assert before == "local rares, rare\nlocal n = 1\nlocal called = x()\n"
+    assert "local value = 2 + y\nlocal t = {a = tonumber(x)}\n" in inside
 
 
 def scripts():

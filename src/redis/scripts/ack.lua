@@ -1,28 +1,55 @@
--- ACK. Items of four: prefix, id and secret of a token, result. Each result is 1, or 0 for a token
--- that is not of a live lease.
+-- ACK. Items of three: member and secret of a token, result. Each result is 1, or 0 for a token
+-- that is not of a live lease. All leases are ended at once; without retention all timers are
+-- deleted at once, unless one of them is an occurrence, which another one may follow.
 
-local ARGS = 4
+local ARGS = 3
+local DUE_AT = 20 -- in a token
 
-local function ack(at)
-    local prefix, id = ARGV[at], ARGV[at + 1]
-    local member, entry = lease_of(prefix, id, ARGV[at + 2])
-    if not member then return 0 end
-    local _, _, due = struct.unpack(TOK_HEAD, entry)
-    end_lease(member, due)
-    local a
+-- Returns whether a lease has not ended; if all was swept, no other lease has a token.
+local function is_running(member) -- rare
+    local score = tonumber(call('ZSCORE', LEASE, member))
+    return score and score > now
+end
+
+-- Ends a timer that is not leased any more.
+local function complete(member, result) -- rare
+    local id, a = string.sub(member, 9), nil
     if cfg.retention ~= 0 then
         a = read_att(id)
-        a.result = ARGV[at + 3]
+        a.result = result
     end
-    finish(id, prefix, DONE, '', a)
-    return 1
+    finish(id, string.sub(member, 1, 8), DONE, '', a)
 end
 
-local results, count = {}, 0
+local results, members, acked, ids, seen = {}, {}, {}, {}, {}
+local is_plain = (stored[RETENTION_MS] or '0') == '0'
 for at = 2, #ARGV, ARGS do
-    local acked = ack(at)
-    count = count + acked
-    results[#results + 1] = acked
+    members[#members + 1] = ARGV[at]
 end
-if count > 0 then call('HINCRBY', ST, 'completed', count) end
+local entries = call('HMGET', TOK, unpack(members))
+for i = 1, #members do
+    local at, member, entry = (i - 1) * ARGS + 2, members[i], entries[i]
+    local is_live = entry and string.sub(entry, 1, SECRET_BYTES) == ARGV[at + 1] and not seen[member]
+    if is_live and not is_swept then is_live = is_running(member) end
+    if is_live then
+        seen[member] = ARGV[at + 2]
+        acked[#acked + 1] = member
+        ids[#ids + 1] = string.sub(member, 9)
+        count_due(struct.unpack('>i7', entry, DUE_AT), -1)
+        if string.find(member, '@', 9, true) then is_plain = false end
+    end
+    results[i] = is_live and 1 or 0
+end
+if #acked > 0 then
+    call('ZREM', LEASE, unpack(acked))
+    call('HDEL', TOK, unpack(acked))
+    call('HINCRBY', ST, 'completed', #acked)
+end
+if #acked > 0 and is_plain then
+    call('HDEL', REC, unpack(ids))
+    if call('HLEN', ATT) > 1 then call('HDEL', ATT, unpack(ids)) end
+end
+for i = 1, is_plain and 0 or #acked do
+    complete(acked[i], seen[acked[i]])
+end
 return reply(results)

@@ -85,7 +85,7 @@ local function get_plans(to, skip)
     return plans
 end
 
-if not cfg.known then return reply({{}, {}, {}}) end
+if not is_known then return reply({{}, {}, {}}) end
 if not is_swept then return again() end
 local counts, leases, plans = {}, {}, {}
 if ARGV[5] == '1' and steps > 0 then

@@ -16,7 +16,7 @@ local function bury(at)
     return 'new'
 end
 
-if not cfg.known then birth() end
+if not is_known then birth() end
 local results = {}
 for at = 2, #ARGV, ARGS do
     results[#results + 1] = bury(at)

@@ -38,6 +38,6 @@ end
 
 local results = {}
 for at = 2, #ARGV do
-    results[#results + 1] = cfg.known and cancel(ARGV[at]) or 0
+    results[#results + 1] = is_known and cancel(ARGV[at]) or 0
 end
 return reply(results)

@@ -3,13 +3,13 @@
 -- configure; the first is 0 if the partition is not closed any more, and nothing was done.
 
 local is_closed = cfg.closed ~= 0 and cfg.closed > read_time()
-if cfg.known and not is_closed then return reply({0, cfg.version, cfg.partitions, {}}) end
-if not cfg.known then birth() end
+if is_known and not is_closed then return reply({0, cfg.version, cfg.partitions, {}}) end
+if not is_known then birth() end
 call('HDEL', CFG, 'closed')
 if ARGV[2] ~= '' then
     call('HSET', CFG, 'partitions', ARGV[2], unpack(ARGV, 3))
     cfg.partitions = tonumber(ARGV[2])
     cfg.version = call('HINCRBY', CFG, 'version', 1)
-    happens(now)
+    look_again()
 end
 return reply({1, cfg.version, cfg.partitions, settings()})

@@ -15,5 +15,5 @@ local function explain(id)
                   call('ZCARD', LEASE) - 1, call('ZRANK', PEND, r.prefix .. id) or 0})
 end
 
-if not cfg.known then return reply({false}) end
+if not is_known then return reply({false}) end
 return explain(ARGV[2])

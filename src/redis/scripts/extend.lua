@@ -12,8 +12,7 @@ local function extend(at)
         length = claimed
     end
     call('ZADD', LEASE, print_number(now + length), member)
-    heads[LEASE] = nil
-    happens(now + length)
+    ends(now + length)
     return length
 end
 

@@ -9,6 +9,6 @@ end
 
 local results = {}
 for at = 2, #ARGV do
-    results[#results + 1] = cfg.known and get(ARGV[at])
+    results[#results + 1] = is_known and get(ARGV[at])
 end
 return reply(results)

@@ -146,7 +146,7 @@ local function list_section(section, at)
     return false
 end
 
-if not cfg.known then return reply({{}, {}, 0}) end
+if not is_known then return reply({{}, {}, 0}) end
 if not is_swept then return again() end
 local first = {score = tonumber(ARGV[3]), member = ARGV[4]}
 if from and tonumber(ARGV[2]) == 0 and first.score < from then

@@ -27,9 +27,19 @@
 -- Every sorted set and hash has one entry of 65 bytes that means nothing: the key exists from the
 -- birth of the partition on, and is never stored as a list that each lookup would scan.
 
-local PEND, LEASE, REC, TOK, ATT, EXP, PLAN, HOUR, BLOCK, CFG, ST = unpack(KEYS, 1, 11)
-local OCC = KEYS[17]
+local PEND = KEYS[1]
+local LEASE = KEYS[2]
+local REC = KEYS[3]
+local TOK = KEYS[4]
+local ATT = KEYS[5]
+local EXP = KEYS[6]
+local PLAN = KEYS[7]
+local HOUR = KEYS[8]
+local BLOCK = KEYS[9]
+local CFG = KEYS[10]
+local ST = KEYS[11]
 local ENDS = {[4] = KEYS[12], [5] = KEYS[13], [6] = KEYS[14], [7] = KEYS[15], [8] = KEYS[16]}
+local OCC = KEYS[17]
 local SCHEDULED, READY, LEASED, BLOCKED, DONE, DEAD, CANCELLED, EXPIRED, SKIPPED =
     0, 1, 2, 3, 4, 5, 6, 7, 8
 local HEAD = '>c8i7i7i7I7I7I4B' -- prefix, due, created, expiry, expires, lease, load, kind
@@ -50,9 +60,11 @@ local SENTINEL = string.rep('\255', 65)
 local SWEEP_MAX, OUTCOMES_MAX, FOREVER = 100, 5, -1
 local AGAIN = -2 -- as the next time: nothing was done, because more must end before
 local MOVED = -3 -- likewise: the topic has another number of partitions, which comes as the ring
+local SAME = -2 -- as the ring: what an earlier reply has said
 local call = redis.call
 
--- Prints a whole number with all of its digits; tostring() keeps 14.
+-- Prints a whole number with all of its digits; tostring() keeps 14. The arguments of call() need
+-- no printing: the server does it, with all digits.
 local function print_number(number)
     return string.format('%.0f', number)
 end
@@ -62,42 +74,65 @@ local function read_time()
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The first argument: the time in ms under a virtual clock; else empty, or 's' in a Cluster; then a
--- slash, and the number of partitions that the caller believes in. 0: it does not matter.
-local given, believed = string.match(ARGV[1], '^(.-)/(%d+)$')
-local IS_SHARDED, now = given == 's', tonumber(given)
-local IS_GIVEN = now ~= nil -- the time: by a virtual clock, or for a copy
-now, believed = now or read_time(), tonumber(believed)
-local now_text = print_number(now)
-local earliest -- the earliest time that this script has added
+-- The first argument: the time in ms under a virtual clock, with a q before it for a copy; else
+-- empty, or 's' in a Cluster; then a slash, and the number of partitions that the caller believes
+-- in. 0: it does not matter.
+local slash = string.find(ARGV[1], '/', 1, true)
+local given = string.sub(ARGV[1], 1, slash - 1)
+local believed = string.sub(ARGV[1], slash + 1)
+local IS_GIVEN = slash > 2
+local now = IS_GIVEN and tonumber(string.match(given, '%d+')) or read_time()
+local now_text = string.format('%.0f', now)
 
-local cfg = {}
-do
-    local v = call('HMGET', CFG, 'paused', 'lease_ms', 'crashes_n', 'retention_ms',
-                   'retention_dead_ms', 'depth_n', 'resting', 'partitions', 'closed',
-                   'version', 'layout', 'wake', 'seq')
-    if v[11] then
-        return redis.error_reply('LAYOUT the timers of the topic are in the layout ' .. v[11])
-    end
-    cfg.known = v[1] ~= false
-    cfg.paused = v[1] == '1'
-    cfg.lease = tonumber(v[2] or 30000)
-    cfg.crashes = tonumber(v[3] or 5)
-    cfg.retention = tonumber(v[4] or 0)
-    cfg.retention_dead = tonumber(v[5] or FOREVER)
-    cfg.partitions = tonumber(v[8] or 1) -- 0: sealed, until the number has been changed
-    cfg.closed = tonumber(v[9] or 0) -- of partition 0: the number is being changed until this time
-    cfg.version = tonumber(v[10] or 0) -- of the settings
-    cfg.depth = math.ceil(tonumber(v[6] or 0) / math.max(cfg.partitions, 1))
-    cfg.resting = tonumber(v[7] or 0) -- plans in `block`
-    cfg.wake = tonumber(v[12] or 0) -- the time that sleeping nodes were told last
-    cfg.sequence = tonumber(v[13] or 0) -- the last one that was taken
+local PAUSED, LEASE_MS, CRASHES_N, RETENTION_MS, RETENTION_DEAD_MS, DEPTH_N, RESTING, PARTITIONS =
+    1, 2, 3, 4, 5, 6, 7, 8
+local CLOSED_UNTIL, VERSION, LAYOUT, NEXT, SEQUENCE, CALM = 9, 10, 11, 12, 13, 14
+local stored = call('HMGET', CFG, 'paused', 'lease_ms', 'crashes_n', 'retention_ms',
+                    'retention_dead_ms', 'depth_n', 'resting', 'partitions', 'closed', 'version',
+                    'layout', 'next', 'seq', 'calm')
+
+if stored[LAYOUT] then
+    return redis.error_reply('LAYOUT the timers of the topic are in the layout ' .. stored[LAYOUT])
 end
 
-if cfg.known and believed ~= 0 and
-    (cfg.partitions ~= believed or (cfg.closed ~= 0 and cfg.closed > read_time())) then
-    return {now, MOVED, cfg.partitions}
+local is_known = stored[PAUSED] ~= false
+
+local cfg = {
+    paused = stored[PAUSED] == '1',
+    lease = tonumber(stored[LEASE_MS] or 30000),
+    crashes = tonumber(stored[CRASHES_N] or 5),
+    retention = tonumber(stored[RETENTION_MS] or 0),
+    retention_dead = tonumber(stored[RETENTION_DEAD_MS] or FOREVER),
+    partitions = tonumber(stored[PARTITIONS] or 1), -- 0: sealed, until the number has been changed
+    closed = tonumber(stored[CLOSED_UNTIL] or 0), -- of partition 0: the number is being changed
+    version = tonumber(stored[VERSION] or 0), -- of the settings
+    depth = math.ceil(tonumber(stored[DEPTH_N] or 0) /
+                      math.max(tonumber(stored[PARTITIONS] or 1), 1)),
+    resting = tonumber(stored[RESTING] or 0), -- plans in `block`
+}
+
+if is_known and believed ~= '0' and
+    (believed ~= (stored[PARTITIONS] or '1') or
+     (stored[CLOSED_UNTIL] and tonumber(stored[CLOSED_UNTIL]) > read_time())) then
+    return {now, MOVED, tonumber(stored[PARTITIONS] or 1)}
 end
+
+-- Two times that are not after what they are about, so that most calls need not look:
+--
+--     calm    the first lease, expiry or retention that ends
+--     bound   anything after now that a node must wake for, calm included; a ring may be in the past.
+--             0: no node was told of it
+--
+-- No node expects the next time of the partition after `bound`: each reply has it, and an earlier
+-- one is announced. When it is past, all nodes ask again, and the script finds out the next one.
+-- The nodes of an older version know nothing of these fields; the script sweep looks in any case.
+local calm = tonumber(stored[CALM] or 0)
+local bound = tonumber(stored[NEXT] or 0)
+-- The first time after now of all that this script adds, and of what `calm` is about.
+local earliest, soonest = math.huge, math.huge
+local has_ready = false -- it has added something that claims can find now
+local must_look = false -- it must find out what is next, whatever `bound` says
+local is_swept = true
 
 -- Creates every key of a partition that does not exist yet.
 local function birth() -- rare
@@ -110,9 +145,9 @@ local function birth() -- rare
         end
     end
     call('HSET', CFG, 'paused', '0', 'seq', '0')
-    if believed > 1 then call('HSET', CFG, 'partitions', print_number(believed)) end
-    cfg.partitions = math.max(believed, 1)
-    cfg.known = true
+    cfg.partitions = math.max(tonumber(believed), 1)
+    if cfg.partitions > 1 then call('HSET', CFG, 'partitions', believed) end
+    is_known = true
 end
 
 -- How much the numbers of timers that are due in an hour change by this script: of those that are
@@ -126,48 +161,37 @@ local function count_due(due, change)
 end
 
 -- Returns a new sequence number. Even if it is not used, the script writes.
+local sequence = tonumber(stored[SEQUENCE] or 0) -- the last one that was taken before
 local sequences = 0 -- that this script has taken
 
 local function take_sequence()
     sequences = sequences + 1
-    return cfg.sequence + sequences
+    return sequence + sequences
 end
 
 -- Writes what the script has counted.
 local function write_counts()
     if sequences > 0 then call('HINCRBY', CFG, 'seq', sequences) end
     for hour, change in pairs(hours) do
-        local field = print_number(hour)
-        if change ~= 0 and call('HINCRBY', HOUR, field, change) == 0 then
-            call('HDEL', HOUR, field)
+        if change ~= 0 and call('HINCRBY', HOUR, hour, change) == 0 then
+            call('HDEL', HOUR, hour)
         end
     end
 end
 
--- The first scores of sorted sets that this script has read: of `lease`, `exp` and the ends, which
--- it must forget when it changes the set; and of `plan` at the end, when nothing changes any more.
-local heads = {}
-
-local function head_of(key)
-    if not heads[key] then
-        heads[key] = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2] or math.huge)
-    end
-    return heads[key]
-end
-
--- Notes that something happens at a time, for the announcement at the end of the script.
+-- Notes that something happens at a time.
 local function happens(time)
-    if not earliest or time < earliest then earliest = time end
+    if time <= now then
+        has_ready = true
+    elseif time < earliest then
+        earliest = time
+    end
 end
 
--- Tells sleeping nodes of a time that is before the time that they were told last; under a virtual
--- clock there are none, and a copy wakes them when it is complete.
-local function announce()
-    if not earliest or IS_GIVEN then return end
-    if cfg.wake > now and cfg.wake <= earliest then return end
-    call('HSET', CFG, 'wake', print_number(earliest))
-    call(IS_SHARDED and 'SPUBLISH' or 'PUBLISH', string.sub(CFG, 1, -4) .. 'wake',
-         print_number(earliest))
+-- Notes that a lease, an expiry or a retention ends at a time.
+local function ends(time)
+    if time < soonest then soonest = time end
+    happens(time)
 end
 
 local function make_prefix(priority, sequence)
@@ -250,6 +274,7 @@ local function place_plan(id, r, a, p) -- rare
     if p.has_next == 1 then
         call('ZADD', PLAN, print_number(p.next + p.place), r.prefix .. id)
         happens(p.next + p.place)
+        must_look = true
     else
         rest(1)
         call('ZADD', BLOCK, 0, end_member(r.prefix, id))
@@ -270,8 +295,7 @@ local function pend(id, r)
     count_due(r.due, 1)
     if r.expiry ~= 0 then
         call('ZADD', EXP, print_number(r.expiry), id)
-        heads[EXP] = nil
-        happens(r.expiry)
+        ends(r.expiry)
     end
     happens(r.due)
 end
@@ -279,7 +303,6 @@ end
 -- Takes a leased timer, which is due at `due`, out of the leases.
 local function end_lease(member, due)
     call('ZREM', LEASE, member)
-    heads[LEASE] = nil
     call('HDEL', TOK, member)
     count_due(due, -1)
 end
@@ -294,7 +317,6 @@ local function take_out(id, r, state)
         count_due(r.due, -1)
         if r.expiry ~= 0 then
             call('ZREM', EXP, id)
-            heads[EXP] = nil
         end
     elseif state == LEASED then
         end_lease(member, r.due)
@@ -302,7 +324,6 @@ local function take_out(id, r, state)
         call('ZREM', BLOCK, end_member(r.prefix, id))
     else
         call('ZREM', ENDS[state], end_member(r.prefix, id))
-        heads[ENDS[state]] = nil
     end
 end
 
@@ -334,8 +355,7 @@ local function finish(id, prefix, state, reason, a)
         a.state, a.finished, a.reason = state, now, reason
         write_att(id, a)
         call('ZADD', ENDS[state], now_text, end_member(prefix, id))
-        heads[ENDS[state]] = nil
-        if kept ~= FOREVER then happens(now + kept) end
+        if kept ~= FOREVER then ends(now + kept) end
     end
     if string.find(id, '@', 1, true) then ended(id) end
 end
@@ -481,16 +501,16 @@ local function forget(state, limit) -- rare
                          print_number(now - retention_of(state)), 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
         call('ZREM', ENDS[state], member)
-        heads[ENDS[state]] = nil
         delete(string.sub(member, 9))
     end
     return #members
 end
 
-local is_swept = true
-
--- Ends what is past, at most SWEEP_MAX rows. Returns whether that was all.
-local function sweep()
+-- Ends what is past, at most SWEEP_MAX rows, and finds out how long nothing more is.
+local function sweep() -- rare
+    local function head_of(key)
+        return tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2] or math.huge)
+    end
     local left = SWEEP_MAX
     if head_of(LEASE) <= now then left = left - lose_leases() end
     if head_of(EXP) <= now then left = left - expire_timers(left) end
@@ -500,29 +520,14 @@ local function sweep()
             left = left - forget(state, left)
         end
     end
-    return left > 0
-end
-
--- Returns the first score after now; infinite if there is none.
-local function first_after_now(key)
-    if heads[key] and heads[key] > now then return heads[key] end
-    return tonumber(call('ZRANGEBYSCORE', key, '(' .. now_text, '(+inf', 'WITHSCORES', 'LIMIT',
-                         '0', '1')[2] or math.huge)
-end
-
--- Returns when something happens next; -1 if nothing will. `ring`: when the first plan rings, which
--- may be in the past; infinite if none does.
-local function next_time(ring)
-    if not is_swept then return now end
-    local first = math.min(ring, first_after_now(PEND), first_after_now(LEASE),
-                           first_after_now(EXP))
+    is_swept = left > 0
+    if not is_swept then return end
+    calm = math.min(head_of(LEASE), head_of(EXP))
     for state = DONE, SKIPPED do
         local kept = retention_of(state)
-        if kept ~= FOREVER and kept ~= 0 then
-            first = math.min(first, head_of(ENDS[state]) + kept)
-        end
+        if kept ~= FOREVER then calm = math.min(calm, head_of(ENDS[state]) + kept) end
     end
-    return first == math.huge and -1 or first
+    if calm ~= tonumber(stored[CALM]) then call('HSET', CFG, 'calm', print_number(calm)) end
 end
 
 -- Finds a timer by its id, and ends it or deletes it if its time is over. Returns its record, its
@@ -569,12 +574,12 @@ local function lease_of(prefix, id, secret)
     return member, entry
 end
 
-if cfg.known then is_swept = sweep() end
+if is_known and calm <= now then sweep() end
 
 -- Returns the fields of `cfg` that all partitions have alike, as names and values.
 local function settings()
-    local own = {seq = true, wake = true, resting = true, version = true, partitions = true,
-                 closed = true, [SENTINEL] = true}
+    local own = {seq = true, wake = true, next = true, calm = true, resting = true,
+                 version = true, partitions = true, closed = true, [SENTINEL] = true}
     local all, fields = call('HGETALL', CFG), {}
     for i = 1, #all, 2 do
         if not own[all[i]] then
@@ -585,24 +590,74 @@ local function settings()
     return fields
 end
 
--- Ends a script that has done nothing: its call is to be repeated.
-local function again()
-    write_counts()
-    announce()
-    return {now, AGAIN, -1}
+-- Tells sleeping nodes of a time. Under a virtual clock there are none, and a copy wakes them when
+-- it is complete.
+local function tell(time)
+    if IS_GIVEN or time == math.huge then return end
+    call(given == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(CFG, 1, -4) .. 'wake',
+         print_number(time))
 end
 
--- Ends a script: announces, and completes the reply.
-local function reply(results)
-    write_counts()
-    announce()
-    local next, ring = -1, -1
-    if cfg.known then
-        local first = head_of(PLAN)
-        next, ring = next_time(first), first == math.huge and -1 or first
+-- Returns when something happens next, and when the first plan rings; infinite if never.
+local function find_next()
+    if not is_swept then return now, SAME end
+    local ring = tonumber(call('ZRANGE', PLAN, '0', '0', 'WITHSCORES')[2] or math.huge)
+    local due = call('ZRANGEBYSCORE', PEND, '(' .. string.format('%.0f', now), '(+inf',
+                     'WITHSCORES', 'LIMIT', '0', '1')[2]
+    return math.min(ring, tonumber(due or math.huge), calm, soonest), ring
+end
+
+-- Sees to it that nodes wake for what the script has added. Returns when something happens next,
+-- and when the first plan rings.
+local function settle()
+    local next, ring = math.min(bound, earliest), SAME
+    if bound <= now or must_look then next, ring = find_next() end
+    if is_swept and next ~= bound then call('HSET', CFG, 'next', print_number(next)) end
+    if soonest < calm then call('HSET', CFG, 'calm', print_number(soonest)) end
+    if has_ready then
+        tell(now)
+    elseif bound == 0 or (bound > now and next < bound) then
+        tell(next)
     end
-    table.insert(results, 1, ring)
-    table.insert(results, 1, next)
-    table.insert(results, 1, now)
+    return next, ring
+end
+
+-- A copy has a time of its own: the next script of a node looks again, and tells the others.
+local function unsettle() -- rare
+    call('HSET', CFG, 'next', '0', 'calm', '0')
+    return find_next()
+end
+
+-- Lets all nodes look again at once: a retention may have become shorter.
+local function look_again() -- rare
+    call('HSET', CFG, 'next', '0', 'calm', '0')
+    is_swept = false
+    must_look = true
+    has_ready = true
+end
+
+-- Ends a script, and completes the reply.
+local function reply(results)
+    local next, ring = -1, -1
+    write_counts()
+    if is_known then
+        if string.byte(given) == 113 then -- q
+            next, ring = unsettle()
+        else
+            next, ring = settle()
+        end
+    end
+    for i = #results, 1, -1 do
+        results[i + 3] = results[i]
+    end
+    results[1] = now
+    results[2] = next == math.huge and -1 or next
+    results[3] = ring == math.huge and -1 or ring
     return results
+end
+
+-- Ends a script that has done nothing: its call is to be repeated.
+local function again()
+    reply({})
+    return {now, AGAIN, -1}
 end

@@ -5,7 +5,6 @@ local function purge_end(state, until_text, limit)
     local members = call('ZRANGEBYSCORE', ENDS[state], '-inf', until_text, 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
         call('ZREM', ENDS[state], member)
-        heads[ENDS[state]] = nil
         delete(string.sub(member, 9))
     end
     return #members
@@ -50,7 +49,7 @@ local function purge_ends(until_text, limit)
     return count
 end
 
-if not cfg.known then return reply({0, now}) end
+if not is_known then return reply({0, now}) end
 if not is_swept then return again() end
 local state, limit = tonumber(ARGV[2]), tonumber(ARGV[4])
 local until_text = ARGV[3] == '' and now_text or ARGV[3]

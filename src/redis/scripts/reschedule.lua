@@ -32,6 +32,6 @@ end
 
 local results = {}
 for at = 2, #ARGV, ARGS do
-    results[#results + 1] = cfg.known and reschedule(at) or 0
+    results[#results + 1] = is_known and reschedule(at) or 0
 end
 return reply(results)

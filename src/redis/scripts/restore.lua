@@ -10,7 +10,7 @@ local function place(id, r, state)
     local a = read_att(id)
     if state >= DONE then
         call('ZADD', ENDS[state], print_number(a.finished), end_member(r.prefix, id))
-        heads[ENDS[state]] = nil
+        if retention_of(state) ~= FOREVER then ends(a.finished + retention_of(state)) end
     elseif r.kind == A_PLAN then
         place_plan(id, r, a, read_plan(a))
     elseif state == BLOCKED then
@@ -33,7 +33,7 @@ local function restore(at)
     return 'new'
 end
 
-if not cfg.known then birth() end
+if not is_known then birth() end
 local results = {}
 for at = 2, #ARGV, ARGS do
     results[#results + 1] = restore(at)

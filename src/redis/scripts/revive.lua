@@ -27,7 +27,7 @@ local function revive_all(until_text, limit)
     return #members
 end
 
-if not cfg.known then return reply({0, now}) end
+if not is_known then return reply({0, now}) end
 if not is_swept then return again() end
 local until_text = ARGV[3] == '' and now_text or ARGV[3]
 if ARGV[2] ~= '' then return reply({revive_one(ARGV[2]), now}) end

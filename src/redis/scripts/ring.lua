@@ -76,6 +76,6 @@ end
 
 local results = {}
 for at = 2, #ARGV, ARGS do
-    results[#results + 1] = cfg.known and ring(at) or 0
+    results[#results + 1] = is_known and ring(at) or 0
 end
 return reply(results)

@@ -1,15 +1,21 @@
--- SCHEDULE. Items of eleven: id, conflict policy, priority, when (n: now, i: in, a: at), ms, lease,
--- expires, bytes of payload and headers, body, state and rule of a plan (empty: not a plan), when
--- the plan was created: its times are computed from that, so it must be the time from which the
--- caller has computed the first one. Each result is 'new', 'kept', 'taken' or 'full'.
+-- SCHEDULE. Items of five:
+--
+--     id
+--     how        three letters: the due is now, in some ms or at a time (n, i, a); the conflict
+--                policy (a digit); p: plain, the timer does not expire and is no plan; x: any other
+--     ms         of the due, by the first letter
+--     priority   a byte; of a plan, after it when the plan was created (its times are computed
+--                from that, so it must be the time from which the caller has computed the first
+--                one), its state and its rule
+--     record     from the expiry on, which is 0
+--
+-- Each result is 'new', 'kept', 'taken' or 'full'. Plain timers are stored at once, if all are new.
 
-local ARGS = 11
+local ARGS = 5
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
-
-local function due_of(when, ms)
-    if when == 'n' then return now end
-    return when == 'i' and now + ms or ms
-end
+local LETTER_A, LETTER_I, LETTER_P = 97, 105, 112
+local OWN_BYTES = 22 -- of a head, which the script writes
+local HEAD_REST = '>i7I7I7I4B' -- the rest
 
 -- Returns the due of an old timer, or the next time of an old plan; nil if it has none.
 local function old_due(id, old, state)
@@ -49,32 +55,79 @@ local function store(id, r, plan)
     if is_expired(r) then expire(id) end
 end
 
-local function schedule(at)
-    local id, policy = ARGV[at], tonumber(ARGV[at + 1])
-    local due = due_of(ARGV[at + 3], tonumber(ARGV[at + 4]))
-    local expires = tonumber(ARGV[at + 6])
+local function schedule(at) -- rare
+    local id, how, first = ARGV[at], ARGV[at + 1], ARGV[at + 3]
+    local when, policy = string.byte(how), tonumber(string.sub(how, 2, 2))
+    local due = tonumber(ARGV[at + 2])
+    if when ~= LETTER_A then due = when == LETTER_I and now + due or now end
     local old, state = look(id)
     if old and old_stays(policy, id, old, state, due) then
         take_sequence() -- WAIT proves only what this connection has written
         return policy == REJECT and 'taken' or 'kept'
     end
-    local is_plan = ARGV[at + 9] ~= ''
+    local r = {due = due, created = now, bytes = string.rep('\0', OWN_BYTES) .. ARGV[at + 4]}
+    r.expiry, r.expires, r.lease, r.load, r.kind = struct.unpack(HEAD_REST, ARGV[at + 4])
     local replaces = old and state < DONE and old.kind ~= A_PLAN
-    if not is_plan and not replaces and is_full() then return 'full' end
+    if r.kind ~= A_PLAN and not replaces and is_full() then return 'full' end
     if old then drop(id, old, state) end
-    local r = {prefix = make_prefix(tonumber(ARGV[at + 2]), take_sequence()), due = due,
-               created = is_plan and tonumber(ARGV[at + 10]) or now, expires = expires, expiry = expires > 0 and due + expires or 0,
-               lease = tonumber(ARGV[at + 5]), load = tonumber(ARGV[at + 7]),
-               kind = is_plan and A_PLAN or TIMER}
-    r.bytes = string.rep('\0', HEAD_BYTES) .. ARGV[at + 8]
-    store(id, r, ARGV[at + 9])
+    r.prefix = make_prefix(string.byte(first), take_sequence())
+    if r.kind == A_PLAN then r.created = struct.unpack('>i7', first, 2) end
+    if r.expires > 0 then r.expiry = due + r.expires end
+    store(id, r, string.sub(first, 9))
     return 'new'
 end
 
-if cfg.depth > 0 and not is_swept then return again() end -- it counts no timer that has expired
-if not cfg.known then birth() end
+-- Returns whether all items are plain timers with ids of which there is no record.
+local function are_plain()
+    local ids, seen = {}, {}
+    for at = 2, #ARGV, ARGS do
+        local id = ARGV[at]
+        if seen[id] or string.byte(ARGV[at + 1], 3) ~= LETTER_P then return false end
+        seen[id] = true
+        ids[#ids + 1] = id
+    end
+    local records = call('HMGET', REC, unpack(ids))
+    for i = 1, #records do
+        if records[i] then return false end
+    end
+    return true
+end
+
+-- Stores new plain timers.
+local function store_all(results)
+    local records, members, count = {}, {}, 0
+    local created = struct.pack('>i7', now)
+    for at = 2, #ARGV, ARGS do
+        local id, when, text = ARGV[at], string.byte(ARGV[at + 1]), ARGV[at + 2]
+        local due = tonumber(text)
+        if when ~= LETTER_A then
+            due = when == LETTER_I and now + due or now
+            text = due
+        end
+        count = count + 1
+        local prefix = ARGV[at + 3] .. struct.pack('>I7', sequence + count)
+        records[2 * count - 1] = id
+        records[2 * count] = prefix .. struct.pack('>i7', due) .. created .. ARGV[at + 4]
+        members[2 * count - 1] = text
+        members[2 * count] = prefix .. id
+        count_due(due, 1)
+        happens(due)
+        results[count] = 'new'
+    end
+    call('HSET', REC, unpack(records))
+    call('ZADD', PEND, unpack(members))
+    sequences = count
+end
+
+local is_deep = stored[DEPTH_N] and stored[DEPTH_N] ~= '0'
+if is_deep and not is_swept then return again() end -- it counts no timer that has expired
+if not is_known then birth() end
 local results = {}
-for at = 2, #ARGV, ARGS do
-    results[#results + 1] = schedule(at)
+if not is_deep and are_plain() then
+    store_all(results)
+else
+    for at = 2, #ARGV, ARGS do
+        results[#results + 1] = schedule(at)
+    end
 end
 return reply(results)

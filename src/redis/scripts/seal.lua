@@ -7,7 +7,7 @@ local FULL, CLOSED, EQUAL = 0, 1, 2
 
 local function seal()
     if ARGV[2] ~= '0' and cfg.partitions == tonumber(ARGV[3]) then return EQUAL end
-    if not cfg.known then return CLOSED end
+    if not is_known then return CLOSED end
     if call('HLEN', REC) > 1 then return FULL end
     if ARGV[2] == '0' then
         call('HSET', CFG, 'partitions', '0')

@@ -7,9 +7,12 @@ column still belongs to it. Then,
 
 - a top-level `local` of numbers and strings only, all named in capitals, is a constant: its values
   are put where it is used;
-- a top-level function or other `local` stays if something that stays names it; all else stays;
+- a top-level function or other `local` stays if something that stays names it; all else stays, also
+  a `local` that calls anything but functions of Lua, which change nothing;
 - a function with the comment `-- rare` behind its head is not created by each call: these, and what
-  only they use, are created by the first of them that is called.
+  only they use, are created by the first of them that is called; so is a variable that only they
+  use and nothing assigns to, whose value is of things that do not change. A statement before the
+  last of them that calls one comes after it, if only functions and values are between.
 
 A name means the same everywhere in a script: no parameter or local variable is called like a
 constant or a rare function. Rare functions are only called: they stand before a bracket.
@@ -22,6 +25,7 @@ FUNCTION = re.compile(r"(?:local )?function (\w+)\(")
 LOCAL = re.compile(r"local ([\w, ]+?)\s*(?:=|$)", re.ASCII)
 CONSTANT = re.compile(r"-?\d+|'(?:\\.|[^'\\])*'")
 RARE = "-- rare"
+PURE = re.compile(r"\b(?:tonumber|(?:string|math|struct)\.\w+)\(")
 
 
 class Statement:
@@ -38,7 +42,8 @@ class Statement:
             self.defines = set(re.split(r",\s*", variables[1]))
         self.names -= self.defines
         # What a call sets a variable to may be more than a value.
-        self.acts = not function and (not variables or "(" in self.text)
+        calls = re.search(r"\w\(", PURE.sub("", self.text))
+        self.acts = not function and (not variables or bool(calls))
 
     def constants(self):
         """The names and values of a statement that only defines constants; or nothing."""
@@ -118,16 +123,31 @@ def call_rare(statement, rare):
     return replace(statement.text, lambda name: f"rare().{name}" if name in rare else name)
 
 
+def is_changed(statement, others):
+    """Whether a variable that a statement defines is assigned again."""
+    for name in statement.defines:
+        assigned = re.compile(rf"(?<![\w.]){name}(\s*,\s*\w+)*\s*=(?!=)")
+        for other in others:
+            if other is not statement and any(assigned.search(line) and "local" not in line
+                                              for line in other.text.splitlines()):
+                return True
+    return False
+
+
 def divide(statements, rare):
     """The statements that stay, and those of them that only rare functions use; both in order."""
     is_often = lambda other: not other.defines & rare
     often = reach(statements, [each for each in statements if each.acts], is_often)
     used = reach(statements, often, lambda other: True)
-    functions = {name for each in used if each.is_function for name in each.defines}
-    variables = {each for each in used if not each.defines <= functions}
+    variables = {each for each in used if not each.is_function and is_changed(each, used)}
     often = reach(statements, often | variables, is_often)
     return ([each for each in statements if each in often],
             [each for each in statements if each in used - often])
+
+
+def needs_rare(statement, often, rare):
+    """Whether a statement calls a rare function, perhaps by way of others."""
+    return any(other.names & rare for other in reach(often, [statement], lambda other: True))
 
 
 def shake(text):
@@ -138,13 +158,17 @@ def shake(text):
         return "".join(each.text + "\n" for each in often)
     place = statements.index(seldom[-1])
     before = [each for each in often if statements.index(each) < place]
-    for each in before:
-        names = {name for other in reach(often, [each], lambda other: True) for name in other.names}
-        assert not each.acts or not names & rare, f"needs a rare function too early:\n{each.text}"
+    late = [each for each in before if each.acts and needs_rare(each, often, rare)]
+    if late:
+        after = [each for each in before[before.index(late[0]):] if each not in late]
+        assert not any(each.acts for each in after), \
+            f"needs a rare function too early:\n{late[0].text}"
+    before = [each for each in before if each not in late]
+    left = [each for each in often if each not in before]
     called = sorted(rare & {name for each in often for name in each.names})
     creation = ["function rare()", "if rares then return rares end"]
     creation += [each.text for each in seldom]
     creation += ["rares = {" + ", ".join(f"{name} = {name}" for name in called) + "}",
                  "return rares", "end"]
     return "\n".join(["local rares, rare"] + [call_rare(each, rare) for each in before] + creation +
-                     [call_rare(each, rare) for each in often[len(before):]]) + "\n"
+                     [call_rare(each, rare) for each in left]) + "\n"

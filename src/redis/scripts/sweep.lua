@@ -5,7 +5,9 @@
 local PLANS_MAX = 10
 
 local results = {}
-if not cfg.known then return reply(results) end
+must_look = true
+if is_known and calm > now then sweep() end
+if not is_known then return reply(results) end
 local misfire_after = tonumber(call('HGET', CFG, 'misfire_after_ms') or 60000)
 local members = call('ZRANGEBYSCORE', PLAN, '-inf', now_text, 'LIMIT',
                      tonumber(ARGV[2] or 0), PLANS_MAX)

@@ -1,7 +1,7 @@
 -- TOPIC. The result is false for an unknown topic; else the counts by state, the score of the first
 -- ready timer or false, `cfg` and `st` as names and values, and the number of plans.
 
-if not cfg.known then return reply({false}) end
+if not is_known then return reply({false}) end
 if not is_swept then return again() end
 
 local function count(key)

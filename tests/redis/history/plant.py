@@ -7,19 +7,24 @@ import tempfile
 
 # Name: file, what is there, what is put there.
 FAULTS = {
-    "ack_without_token": ("prelude.lua",
-                          "or string.sub(entry, 1, SECRET_BYTES) ~= secret then", "then"),
+    "ack_without_token": ("ack.lua", " and string.sub(entry, 1, SECRET_BYTES) == ARGV[at + 1]", ""),
     "cancel_that_forgets": ("cancel.lua", "        cancel_timer(id, r, state)\n    end\n    return 1",
                             "    end\n    return 1"),
     "claim_too_early": ("claim.lua", "'-inf', now_text, 'LIMIT'", "'-inf', now + 200, 'LIMIT'"),
-    "claim_that_leaves": ("claim.lua", "call('ZREM', PEND, unpack(taken.members))", ""),
+    "claim_that_leaves": ("claim.lua", "    call('ZREM', PEND, unpack(members, 1, count))\n", ""),
     "lease_lost_for_good": ("prelude.lua", "then return give_back(id, r, a) end",
                             "then return write_att(id, a) end"),
-    "lease_too_short": ("claim.lua", "print_number(now + lease)", "print_number(now + lease / 4)"),
+    "lease_too_short": ("claim.lua", "local usual_time = now + usual",
+                        "local usual_time = now + math.floor(usual / 4)"),
     "ring_without_comparing": ("ring.lua", "if p.has_next == 0 or p.next ~= tonumber(ARGV[at + 2]) "
                                "then return 0 end", ""),
-    "schedule_that_forgets": ("schedule.lua", "    store(id, r, ARGV[at + 9])",
-                              "    if id ~= '' and now % 16 > 0 then store(id, r, ARGV[at + 9]) end"),
+    "schedule_that_forgets": ("schedule.lua",
+                              "    call('HSET', REC, unpack(records))\n"
+                              "    call('ZADD', PEND, unpack(members))\n",
+                              "    if now % 16 > 0 then\n"
+                              "        call('HSET', REC, unpack(records))\n"
+                              "        call('ZADD', PEND, unpack(members))\n"
+                              "    end\n"),
 }
 
 
