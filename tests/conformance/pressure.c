@@ -118,6 +118,8 @@ static void a_topic_near_its_depth_stops_itself_alone(struct subject *s)
     CHECK(schedule_error(s, "mail", .id = "last") == 0); /* 38 of 40 are 95 % */
     press(s, 0);
     CHECK(schedule_error(s, "mail") == BEL_EFULL);
+    CHECK(schedule_error(s, "mail", .id = "last", .in = MINUTE) == 0); /* replaces one */
+    CHECK(schedule_error(s, "mail", .id = "plan", .every = "1h") == 0);
     CHECK(schedule_error(s, "push") == 0);
     CHECK(schedule_error(s, "plain") == 0);
     CHECK(cancel(s, "mail", "last") == 1);

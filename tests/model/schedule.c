@@ -182,11 +182,16 @@ void model_timer_remove(struct model *model, struct timer *timer)
     abort();
 }
 
-static bool is_full(struct model *model, const struct topic *topic, const struct timer *old,
-                    const struct timer *timer)
+/* Returns whether a timer that takes the place of `old` makes one more that a depth counts. */
+static bool adds_to_depth(const struct timer *old, const struct timer *timer)
 {
-    if (topic == NULL || topic->settings.depth == 0 || model_is_plan(timer)) return false;
-    if (old != NULL && model_is_unfinished(old) && !model_is_plan(old)) return false;
+    bool replaces = old != NULL && model_is_unfinished(old) && !model_is_plan(old);
+    return !model_is_plan(timer) && !replaces;
+}
+
+static bool is_full(struct model *model, const struct topic *topic)
+{
+    if (topic == NULL || topic->settings.depth == 0) return false;
     return model_count_unfinished(model, topic) >= topic->settings.depth;
 }
 
@@ -206,7 +211,8 @@ static int place(struct model *model, struct timer *timer, const struct bel_sche
         model_timer_free(timer);
         return 0;
     }
-    if (is_full(model, topic, old, timer) || model_is_pressed(model, topic)) {
+    const struct topic *added = adds_to_depth(old, timer) ? topic : NULL;
+    if (is_full(model, added) || model_is_pressed(model, added)) {
         model_timer_free(timer);
         return model_refuse(reply, BEL_EFULL, "the topic is full");
     }

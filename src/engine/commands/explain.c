@@ -39,6 +39,7 @@ static void tell_scheduled(struct bel_explaining *about)
     }
     bel__tell_held_job(about);
     bel__tell_pause(about);
+    (void)bel__tell_resources(about);
     bel__tell_expiry(&about->telling);
 }
 

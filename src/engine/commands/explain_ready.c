@@ -169,6 +169,14 @@ static void tell_closed(struct bel_explaining *about, const struct bel_closed *c
     }
 }
 
+/* Returns whether a resource that is closed holds the timer back: a timer that is not due yet only
+ * if it is known to be closed for longer than that. */
+static bool holds_back(const struct bel_explaining *about, const struct bel_reason *reason)
+{
+    if (about->found->state != BEL_SCHEDULED) return true;
+    return reason->has_until && reason->until.ms > about->telling.timer->due.ms;
+}
+
 /* Tells if a resource is closed by a limit of one kind. Returns whether it is. */
 static bool tell_resource(struct bel_explaining *about, struct bel_resource *resource,
                           enum bel_closed_by kind)
@@ -192,6 +200,7 @@ static bool tell_resource(struct bel_explaining *about, struct bel_resource *res
     if (reason.has_until) {
         reason.until.ms = (int64_t)bel__lane_wall(now, BEL_LANE_ENGINE, closed.until);
     }
+    if (!holds_back(about, &reason)) return false;
     tell_closed(about, &closed, &reason);
     return true;
 }
@@ -210,8 +219,7 @@ static struct bel_resource *nearest_resource(const struct bel_explaining *about)
     return resource;
 }
 
-/* Tells which of the resources that the timer needs are closed. Returns whether one is. */
-static bool tell_resources(struct bel_explaining *about)
+bool bel__tell_resources(struct bel_explaining *about)
 {
     static const enum bel_closed_by kinds[] = {BEL_CLOSED_BY_LIMIT, BEL_CLOSED_BY_BREAKER,
                                                BEL_CLOSED_BY_RATE, BEL_CLOSED_BY_CONCURRENCY};
@@ -378,7 +386,7 @@ void bel__tell_ready(struct bel_explaining *about)
     tell_stopped_job(about);
     bel__tell_pause(about);
     tell_paced_job(about);
-    bool is_closed = tell_resources(about);
+    bool is_closed = bel__tell_resources(about);
     tell_topic(about);
     tell_workers(about);
     tell_leases(about);

@@ -23,4 +23,8 @@ void bel__tell_held_job(struct bel_explaining *about);
 void bel__tell_pause(struct bel_explaining *about);
 void bel__tell_ready(struct bel_explaining *about);
 
+/* Tells which of the resources that the timer needs are closed; of a timer that is not due yet,
+ * those that will be closed when it is. Returns whether one is. */
+bool bel__tell_resources(struct bel_explaining *about);
+
 #endif

@@ -210,13 +210,18 @@ static bool is_full(const struct bel_topic_state *topic, uint64_t depth)
     return topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] >= depth;
 }
 
+/* Returns whether the topic will have one more of the timers that its depth counts. */
+static bool adds_to_depth(const struct bel_schedule_spec *spec, const struct scheduling *scheduling)
+{
+    return spec->plan.rule.bytes == 0 && !is_unfinished_timer(scheduling);
+}
+
 static int check_depth(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                        const struct scheduling *scheduling, struct bel_reply *reply)
 {
     struct bel_topic_state *topic = scheduling->topic;
     uint64_t depth = bel__topic_settings(topic)->depth;
-    if (depth == 0 || spec->plan.rule.bytes > 0 || is_unfinished_timer(scheduling)) return 0;
-    if (!is_full(topic, depth)) return 0;
+    if (depth == 0 || !adds_to_depth(spec, scheduling) || !is_full(topic, depth)) return 0;
     int err = bel__expiry_make_room(engine, topic); /* expired timers do not count */
     if (err || !is_full(topic, depth)) return err;
     return bel__refuse(reply, BEL_EFULL, "the topic has reached its depth of %llu",
@@ -332,7 +337,8 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     }
     err = check_depth(engine, spec, scheduling, reply);
     bool stays = scheduling->has_old && old_stays(engine, spec, scheduling);
-    if (err == 0 && !stays) err = bel__pressure_check(engine, scheduling->topic, reply);
+    struct bel_topic_state *added = adds_to_depth(spec, scheduling) ? scheduling->topic : NULL;
+    if (err == 0 && !stays) err = bel__pressure_check(engine, added, reply);
     if (err != 0 && !stays) return err;
     reply->err = 0;
     reply->id = scheduling->record.id;

@@ -8,7 +8,8 @@
  *     cause at critical   SCHEDULE fails              JOB SUBMIT fails
  *     memory, disk        in every topic              always
  *     depth               in the topics that are      if a task is in such a topic
- *                         that close to their depth
+ *                         that close to their depth,
+ *                         if it adds to that depth
  *     commit              never critical
  *
  * So one topic that is full does not stop the others. Occurrences of plans are always made: a plan
@@ -37,8 +38,8 @@ struct bel_depth_scan {
 
 bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_sample *sample);
 
-/* Returns 0 if a timer or a task may be added to a topic; NULL: to a topic that is far from its
- * depth. Otherwise counts a refusal, sets `reply` to the cause and the remedy, and returns
+/* Returns 0 if a timer or a task may be added to a topic; NULL: if one may be added that no depth
+ * counts. Otherwise counts a refusal, sets `reply` to the cause and the remedy, and returns
  * BEL_EFULL. */
 BEL_CHECKED int bel__pressure_check(struct bel_engine *engine, const struct bel_topic_state *topic,
                                     struct bel_reply *reply);
