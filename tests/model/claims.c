@@ -57,7 +57,7 @@ static size_t count_leases_of_share(struct model *model, const struct timer *one
     size_t count = 0;
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
-        if (same_share(timer, one) && timer->state == BEL_LEASED) count++;
+        if (timer->state == BEL_LEASED && same_share(timer, one)) count++;
     }
     return count;
 }
@@ -65,6 +65,7 @@ static size_t count_leases_of_share(struct model *model, const struct timer *one
 /* Returns whether a timer is the first unfinished timer of its share in the array. */
 static bool stands_for_share(struct model *model, const struct timer *one)
 {
+    if (!model_is_unfinished(one) || model_is_plan(one)) return false;
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
         if (!model_is_unfinished(timer) || model_is_plan(timer)) continue;
@@ -83,15 +84,15 @@ static size_t count_shares(struct model *model, const struct topic *topic)
     return count;
 }
 
-/* Returns the score of a share, lowest first; infinite if the share is passed over. Without a
- * concurrency, leases count more than any static score. */
-static double score(struct model *model, const struct timer *head)
+/* Returns the score of a share, lowest first; infinite if the share is passed over. `shares` is
+ * their number in the topic. Without a concurrency, leases count more than any static score. */
+static double score(struct model *model, const struct timer *head, size_t shares)
 {
     double leases = (double)count_leases_of_share(model, head);
     double own = head->job != NULL ? model_task_score(head) : SHARE_SCORE;
     uint64_t concurrency = head->topic->settings.concurrency;
     if (concurrency == 0) return leases * SCORE_END + own;
-    double fair = (double)concurrency / (double)count_shares(model, head->topic);
+    double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
     double most = floor(2 * fair) > 1 ? floor(2 * fair) : 1;
     if (leases >= most) return HUGE_VAL;
@@ -186,11 +187,12 @@ static bool is_first_of_equals(const struct model *model, const struct timer *a,
 /* Returns whether a head of another share, with an equal score, comes before a timer. */
 static bool has_rival(struct model *model, const struct timer *head, const struct timer *closed)
 {
-    double its = score(model, head);
+    size_t shares = count_shares(model, head->topic);
+    double its = score(model, head, shares);
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
         if (timer->topic != head->topic || same_share(timer, head)) continue;
-        if (!is_head(model, timer) || score(model, timer) > its) continue;
+        if (!is_head(model, timer) || score(model, timer, shares) > its) continue;
         if (is_first_of_equals(model, timer, closed)) return true;
     }
     return false;
@@ -221,10 +223,11 @@ static struct timer *pick(struct model *model, struct bel_view name)
     if (topic == NULL || topic->paused) return NULL;
     uint64_t concurrency = topic->settings.concurrency;
     if (concurrency > 0 && count_leases(model, topic) >= concurrency) return NULL;
+    size_t shares = count_shares(model, topic);
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (timer->topic != topic || !is_head(model, timer)) continue;
-        double its = score(model, timer);
+        double its = score(model, timer, shares);
         bool is_tie = best != NULL && !(its < lowest) && !(its > lowest);
         if (its < lowest || (is_tie && is_first_of_equals(model, timer, best))) {
             best = timer;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FOREVER UINT64_MAX
 
@@ -114,12 +115,12 @@ struct header {
 
 /* The rule of a plan. */
 struct rule {
-    struct bytes text, zone;
-    struct bel_recurrence said; /* as it was scheduled, without the texts */
-    struct bel_plan *plan;      /* NULL: the timer is not a plan */
-    struct bel_plan_options options;
+    struct bel_plan *plan; /* NULL: the timer is not a plan */
     bool has_next;
     int64_t next_ms;
+    struct bytes text, zone;
+    struct bel_recurrence said; /* as it was scheduled, without the texts */
+    struct bel_plan_options options;
     uint64_t made, skipped, missed;
 };
 
@@ -151,30 +152,32 @@ struct job {
     struct bytes plan_id; /* of the recurring job that made it */
 };
 
+/* What every turn looks at comes first: there may be thousands of timers. */
 struct timer {
     struct job *job; /* NULL: the timer is not a task */
-    size_t task;     /* index in the job */
     struct topic *topic;
+    enum bel_state state;
+    uint8_t priority;
+    bool has_result;        /* it may be empty */
+    bool lease_is_old;      /* if leased: since before the model was opened */
+    uint64_t expires_ms;    /* as scheduled; 0: not given */
+    struct instant expires; /* valid if expires_ms > 0 */
+    struct instant due;
+    struct rule rule;
+    size_t task; /* index in the job */
     struct bytes id, payload, group, resource, correlation, retry_text, worker, reason, result;
     struct bel_backoff retry; /* valid if retry_text is not empty */
     struct header *headers;
     size_t headers_count;
-    enum bel_state state;
-    uint8_t priority;
-    bool has_result;   /* it may be empty */
-    bool lease_is_old; /* if leased: since before the model was opened */
-    struct instant due;
     uint64_t sequence;
     struct bel_wall created, finished;
-    uint64_t expires_ms, lease_ms; /* as scheduled; 0: not given */
-    struct instant expires;        /* valid if expires_ms > 0 */
+    uint64_t lease_ms; /* as scheduled; 0: not given */
     uint64_t attempts, crashes;
     char token[TOKEN_BYTES + 1]; /* if leased */
     int64_t lease_end_ms;        /* if leased, in open time */
     uint64_t lease_length_ms;    /* if leased: the length that the claim asked for */
     struct outcome outcomes[BEL_OUTCOMES_MAX];
     size_t outcomes_count;
-    struct rule rule;
     struct bytes plan_id; /* of an occurrence */
     int64_t nominal_ms;
 };
@@ -222,8 +225,17 @@ struct bytes model_copy(struct bel_view view);
 /* The characters of a text that fit into BEL_TEXT_BYTES_MAX bytes. */
 struct bel_view model_cut(struct bel_view text);
 void model_free(struct bytes *bytes);
-struct bel_view model_view(struct bytes bytes);
-bool model_same(struct bel_view a, struct bel_view b);
+
+static inline struct bel_view model_view(struct bytes bytes)
+{
+    return (struct bel_view){bytes.data, bytes.count};
+}
+
+static inline bool model_same(struct bel_view a, struct bel_view b)
+{
+    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+}
+
 struct bel_view model_text(const char *text);
 /* Memory, or a copy, that is freed after the turn's answers. */
 void *model_piece(struct model *model, size_t bytes);
@@ -240,14 +252,27 @@ const struct bel_setting *model_settings_print(struct model *model, const struct
                                                size_t *out_count);
 
 /* timers.c */
-struct timer *model_timer_at(struct model *model, size_t index);
+static inline struct timer *model_timer_at(struct model *model, size_t index)
+{
+    return model->timers.items[index];
+}
+
 struct timer *model_timer_find(struct model *model, struct topic *topic, struct bel_view id);
 struct timer *model_timer_of_token(struct model *model, struct bel_view token);
 void model_timer_free(struct timer *timer);
 /* Sets `out` to all byte strings of a timer, except those of its headers, outcomes and rule. */
 void model_timer_texts(struct timer *timer, struct bytes *out[MODEL_TEXTS]);
-bool model_is_plan(const struct timer *timer);
-bool model_is_unfinished(const struct timer *timer);
+
+static inline bool model_is_plan(const struct timer *timer)
+{
+    return timer->rule.plan != NULL;
+}
+
+static inline bool model_is_unfinished(const struct timer *timer)
+{
+    return timer->state < BEL_DONE;
+}
+
 bool model_is_occurrence_of(const struct timer *timer, const struct topic *topic,
                             struct bel_view plan_id);
 int64_t model_now(const struct model *model, enum timeline line);

@@ -17,12 +17,16 @@ void *model_alloc(size_t bytes)
     return memory;
 }
 
+/* The array doubles when its length is a power of two. */
 void model_list_add(struct list *list, void *item)
 {
-    void **items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (items == NULL) abort();
-    items[list->count] = item;
-    *list = (struct list){items, list->count + 1};
+    size_t count = list->count;
+    if ((count & (count - 1)) == 0) {
+        size_t room = count > 0 ? 2 * count : 1;
+        list->items = realloc(list->items, room * sizeof *list->items);
+    }
+    if (list->items == NULL) abort();
+    list->items[list->count++] = item;
 }
 
 void model_list_remove(struct list *list, size_t index)
@@ -58,16 +62,6 @@ void model_free(struct bytes *bytes)
 {
     free(bytes->data);
     *bytes = (struct bytes){NULL, 0};
-}
-
-struct bel_view model_view(struct bytes bytes)
-{
-    return (struct bel_view){bytes.data, bytes.count};
-}
-
-bool model_same(struct bel_view a, struct bel_view b)
-{
-    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
 }
 
 struct bel_view model_text(const char *text)

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct timer *model_timer_at(struct model *model, size_t index)
-{
-    return model->timers.items[index];
-}
-
 struct timer *model_timer_find(struct model *model, struct topic *topic, struct bel_view id)
 {
     for (size_t i = 0; i < model->timers.count; i++) {
@@ -60,16 +55,6 @@ void model_timer_free(struct timer *timer)
     free(timer->headers);
     model_rule_free(&timer->rule);
     free(timer);
-}
-
-bool model_is_plan(const struct timer *timer)
-{
-    return timer->rule.plan != NULL;
-}
-
-bool model_is_unfinished(const struct timer *timer)
-{
-    return timer->state < BEL_DONE;
 }
 
 bool model_is_occurrence_of(const struct timer *timer, const struct topic *topic,
@@ -156,7 +141,7 @@ void model_give_back(struct timer *timer)
 
 bool model_is_expired(const struct model *model, const struct timer *timer)
 {
-    if (model_is_plan(timer) || timer->expires_ms == 0) return false;
+    if (timer->expires_ms == 0 || model_is_plan(timer)) return false;
     if (timer->state != BEL_SCHEDULED && timer->state != BEL_READY) return false;
     return model_now(model, timer->expires.line) >= timer->expires.ms;
 }
@@ -189,8 +174,17 @@ void model_expire(struct model *model, const struct topic *topic)
     } while (first != NULL);
 }
 
+static bool has_expired(struct model *model)
+{
+    for (size_t i = 0; i < model->timers.count; i++) {
+        if (model_is_expired(model, model_timer_at(model, i))) return true;
+    }
+    return false;
+}
+
 static void expire_all(struct model *model)
 {
+    if (!has_expired(model)) return;
     for (size_t i = 0; i < model->topics.count; i++) {
         model_expire(model, model->topics.items[i]);
     }
@@ -219,7 +213,7 @@ static uint64_t retention(const struct timer *timer)
 
 static bool is_forgotten(const struct model *model, const struct timer *timer)
 {
-    if (timer->job != NULL || model_is_unfinished(timer)) return false; /* jobs keep their tasks */
+    if (model_is_unfinished(timer) || timer->job != NULL) return false; /* jobs keep their tasks */
     if (retention(timer) == FOREVER) return false;
     if (retention(timer) == 0) return true;
     int64_t kept = model->wall_ms - timer->finished.ms;
