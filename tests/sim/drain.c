@@ -208,7 +208,7 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
         }
         add_cancels(world, i / LOOKS, list, cancels);
     }
-    free(looks.items);
+    looks_free(&looks);
     return has;
 }
 

@@ -55,6 +55,18 @@ bool list_is_told(const struct list_of_orders *orders)
     return true;
 }
 
+void looks_free(struct list_of_orders *looks)
+{
+    for (size_t i = 0; i < looks->count; i++) {
+        struct order *order = looks->items[i];
+        for (unsigned side = 0; side < SIDES; side++) {
+            heard_free(order->heard[side]);
+            order->heard[side] = NULL;
+        }
+    }
+    free(looks->items);
+}
+
 void order_free(struct order *order)
 {
     heard_free(order->heard[ENGINE_SIDE]);

@@ -611,7 +611,7 @@ static void recover(struct world *world)
             dismiss_judge(world, "reopened");
         }
     }
-    free(looks.items);
+    looks_free(&looks);
 }
 
 static void reopen(struct world *world)
@@ -788,7 +788,7 @@ static void show(struct world *world)
     disarm(world);
     say(world, "      wrong: %s\n", world->detail);
     if (look_now(world, &looks) && world->judge != NULL) judge_say(world->judge, &looks);
-    free(looks.items);
+    looks_free(&looks);
 }
 
 void run(struct world *world)

@@ -317,6 +317,8 @@ bool order_is_job(const struct order *order);
 /* A look of the simulator's own, at a topic, or at all resources or jobs. */
 struct order *order_look(struct world *world, enum bel_verb verb, size_t topic);
 void order_free(struct order *order);
+/* Frees what looks were told: all there is, again and again. Their orders stay in the history. */
+void looks_free(struct list_of_orders *looks);
 void order_say(const struct order *order);
 /* Prints the timers, resources or jobs that a side has listed, for people; `who` before each. */
 void order_say_heard(const struct order *order, unsigned side, const char *who);
