@@ -15,7 +15,7 @@
  *     keys.c     what they may do              copy.c     backups
  *     web.c      orders over HTTP              press.c    how close limits are
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
- *     foreman.c  what is always true of jobs
+ *     foreman.c  what is always true of jobs   slabs.c    memory that openings share
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
  * every answer; after a crash the engine must be where the model was after some turn, from the
