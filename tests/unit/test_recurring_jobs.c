@@ -7,6 +7,7 @@
 #include "../jobs_rig.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/state/state.h"
+#include "store/state.h"
 
 #include <stdio.h>
 
@@ -568,6 +569,84 @@ static void test_crash_anywhere(void)
     }
 }
 
+/* A job that replaces the recurring one of hourly(): with times of its own, or with tasks. Its text
+ * is long, so that a batch with a queue has no room for it. */
+static void write_replacement(char *out, size_t room, bool recurs)
+{
+    static char payload[90000];
+    memset(payload, 'x', sizeof payload - 1);
+    int bytes = snprintf(out, room,
+                         "{\"id\":\"h\",%s\"tasks\":[{\"id\":\"1\",\"topic\":\"u\","
+                         "\"payload\":\"%s\"}]}",
+                         recurs ? "\"every\":\"2h\"," : "", payload);
+    CHECK(bytes > 0 && (size_t)bytes < room);
+}
+
+static void fill_disk(struct rig *rig)
+{
+    disk_plan(rig->disk)->free_bytes = 0;
+    rig->engine->store->unasked_bytes = UINT32_MAX; /* so that it asks the disk at once */
+}
+
+/* Begins to replace the job, and after `cut` turns opens the engine again, or lets the disk be full
+ * until the answer. Returns whether the cut was before the answer. */
+static bool replace_until(struct rig *rig, const char *json, int cut, bool is_full)
+{
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                    .job_submit = {.text = view(json), .is_replacement = true}},
+        .done = rig_see,
+        .user = &rig->seen};
+    int turns = 0;
+    rig->seen.is_done = false;
+    bel_backend_submit(bel_engine_backend(rig->engine), &request);
+    for (; turns < cut && !rig->seen.is_done; turns++) {
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+    }
+    bool is_before = !rig->seen.is_done;
+    if (is_full) fill_disk(rig);
+    for (; is_full && !rig->seen.is_done; turns++) {
+        CHECK(turns < RIG_TURNS_MAX);
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+    }
+    CHECK(rig->seen.is_done ? rig->seen.err == 0 || rig->seen.err == BEL_EFULL : !is_full);
+    disk_plan(rig->disk)->free_bytes = UINT64_C(1) << 40;
+    rig_reopen(rig);
+    return is_before;
+}
+
+/* Whatever the turn in which the disk is full, or after which the engine stops: a job is replaced
+ * and its queue is dropped, or neither. */
+static void test_replace_is_whole(void)
+{
+    static char json[92000];
+    enum {
+        QUEUE = 95
+    };
+    for (int i = 0; i < 8; i++) {
+        bool is_full = i % 2 == 1, is_before = true;
+        write_replacement(json, sizeof json, i / 2 % 2 == 0);
+        for (int cut = 0; is_before; cut++) {
+            struct rig rig = {.segment_bytes = (i < 4 ? UINT64_C(50) : UINT64_C(60)) * BEL_IO_BLOCK,
+                              .work_max = i < 4 ? 0 : 20};
+            rig_open(&rig);
+            CHECK(submit(&rig, hourly(200, "queue", "t"), false) == 0);
+            for (int hour = 0; hour <= QUEUE; hour++) {
+                rig_move(&rig, HOUR);
+            }
+            CHECK_EQ(queued(&rig), (uint64_t)QUEUE);
+            is_before = replace_until(&rig, json, cut, is_full);
+            rig_settle(&rig);
+            bool is_same = rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made > 0;
+            CHECK_NOTE("case %d, cut after %d turns: the job is %s", i, cut,
+                       is_same ? "the same" : "replaced");
+            CHECK_EQ(queued(&rig), is_same ? (uint64_t)QUEUE : 0U);
+            CHECK(is_before || !is_same || is_full);
+            rig_finish(&rig);
+        }
+    }
+}
+
 /* An unfinished job does not wake the engine before the next time of its plan. */
 static void test_rest(void)
 {
@@ -658,6 +737,7 @@ int main(void)
     test_replace_queue();
     test_replace_queue_to_come();
     test_replace_queue_by_plain();
+    test_replace_is_whole();
     test_then();
     test_end();
     test_end_without_a_job();

@@ -13,6 +13,10 @@
  *
  * A nominal time is counted when the plan rings: as made, if there is an occurrence. The batch that
  * ends an occurrence without a job counts it as skipped instead.
+ *
+ * The batch that replaces a recurring job leaves its queue as it is, so that nothing can fail after
+ * the first change. The queue is dropped when the old job is removed, while nobody sees it, or when
+ * the plan of the new one rings before that.
  */
 #include "engine/jobs/recurring_rows.h"
 
@@ -107,32 +111,22 @@ static int drop(struct bel_engine *engine, struct bel_found *found)
     return err;
 }
 
-/* Ends the occurrences without a job at once, not when each is due: after a clock was set back the
- * times of the new plan would come before that, and OVERLAP looks at unfinished jobs only. */
-static int drop_all(struct bel_engine *engine, struct bel_view id)
+int bel__recurring_drop(struct bel_engine *engine, struct bel_view id)
 {
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
-    struct bel_found found;
-    uint64_t from = 0;
-    int err = topic == NULL ? BEL_ENOTFOUND : 0;
-    while (err == 0 && (err = bel__occurrences_next(engine, topic, id, from, &found)) == 0) {
+    struct bel_found plan, found;
+    uint64_t from = 0, kept = 0;
+    if (topic == NULL) return 0;
+    int err = find_plan(engine, id, &plan);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == 0 && plan.record.kind == BEL_RECORD_PLAN) kept = plan.record.plan;
+    while ((err = bel__occurrences_next(engine, topic, id, from, &found)) == 0) {
         from = found.record.nominal + 1;
+        if (found.record.plan == kept) continue;
         err = drop(engine, &found);
+        if (err) return err;
     }
     return err == BEL_ENOTFOUND ? 0 : err;
-}
-
-int bel__recurring_drop(struct bel_engine *engine, uint64_t number)
-{
-    struct bel_job_found job;
-    char id[BEL_ID_BYTES];
-    int err = bel__job_load(engine, number, &job);
-    if (err) return err == BEL_ENOTFOUND ? 0 : err;
-    if (job.row.phase != BEL_JOB_PHASE_PLAN) return 0;
-    size_t bytes = job.row.id.bytes;
-    assert(bytes <= sizeof id);
-    memcpy(id, job.row.id.data, bytes); /* the rows change */
-    return drop_all(engine, (struct bel_view){id, bytes});
 }
 
 /* Sets `*out` to whether a new text has the plan of the old one: both have the same rule, and there
@@ -184,6 +178,7 @@ static void put_job(struct bel_engine *engine, struct bel_job_graph *graph,
                                         .priority = graph->priority,
                                         .created = (uint64_t)engine->now.wall,
                                         .topics = parts->topics->numbers_count,
+                                        .replaces = parts->old != NULL ? parts->old->row.number : 0,
                                         .chain = number,
                                         .parent = number, /* so that it reserves no ids */
                                         .id = graph->id}};
@@ -208,12 +203,12 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
     if (is_new) bel__topic_save(engine, topic);
     if (parts->old != NULL && parts->old->row.phase == BEL_JOB_PHASE_PLAN) {
         err = keeps_plan(engine, &record, &keeps);
-        if (err == 0 && !keeps) err = bel__recurring_drop(engine, parts->old->row.number);
-        if (err == 0) err = reserve(engine, parts);
-        if (err == 0) err = bel__job_load(engine, parts->old->row.number, parts->old);
     }
-    if (err == 0 && parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
+    if (err == 0 && parts->old != NULL) {
+        err = bel__job_keep_mark(&engine->job_marks, parts->old->row.number);
+    }
     if (err == 0) err = put_plan(engine, topic, &record, first, keeps);
+    if (err == 0 && parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
     if (err) return err;
     put_job(engine, graph, parts);
     return 0;
@@ -336,7 +331,9 @@ int bel__recurring_rings(struct bel_engine *engine, const struct bel_found *plan
     struct bel_job_found job;
     int err = bel__job_find_any(engine, plan->record.id, &job);
     *out_makes = err == 0 && job.row.phase == BEL_JOB_PHASE_PLAN && !job.row.is_paused;
-    return err == BEL_ENOTFOUND ? 0 : err;
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    bool has_queue = bel__job_is_hidden(&engine->job_marks, job.row.replaces);
+    return has_queue ? bel__recurring_drop(engine, plan->record.id) : 0;
 }
 
 void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)

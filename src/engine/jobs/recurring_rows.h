@@ -30,9 +30,11 @@ BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_g
                                      const struct bel_recurring_parts *parts,
                                      struct bel_reply *reply);
 
-/* Reserves rows and ends the occurrences that have made no job, if the job with this number recurs:
- * it is to be replaced. After an error, those that are left end when this is called again. */
-BEL_CHECKED int bel__recurring_drop(struct bel_engine *engine, uint64_t number);
+/* Reserves rows and ends the occurrences with this id that have made no job and are not of the plan
+ * that has it now: REPLACE has dropped them. At once, not when each is due: after a clock was set
+ * back the times of the new plan would come before that, and OVERLAP looks at unfinished ones only.
+ * After an error, those that are left end when this is called again. */
+BEL_CHECKED int bel__recurring_drop(struct bel_engine *engine, struct bel_view id);
 
 /* Reserves rows and deletes the plan with the id of a recurring job that is replaced or removed.
  * The jobs that it has made go on. */

@@ -590,15 +590,15 @@ static int swap(struct bel_engine *engine, struct bel_submission *submission,
     struct bel_job_found *job = &submission->job, old;
     bool is_gone = false;
     int err = check_last(engine, submission, reply);
-    if (err == 0) err = bel__recurring_drop(engine, submission->old);
     if (err == 0) err = find_old(engine, submission, &old, &is_gone, reply);
     if (err) return err;
     err = bel__rows_reserve(&engine->rows, (size_t)4 * BEL_JOB_ROWS + 2 * (size_t)BEL_TIMER_ROWS,
                             (size_t)4 * BEL_JOB_BYTES + 2 * (size_t)BEL_TIMER_BYTES, BEL_STORE_ADD);
     if (err == 0 && !is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) {
         bool is_plan = old.row.phase == BEL_JOB_PHASE_PLAN;
-        err = bel__job_begin_removal(engine, &old);
+        err = bel__job_keep_mark(&engine->job_marks, old.row.number);
         if (err == 0 && is_plan) err = bel__recurring_forget(engine, job->row.id);
+        if (err == 0) err = bel__job_begin_removal(engine, &old);
     }
     if (err) return err;
     delete_removal(engine, job);

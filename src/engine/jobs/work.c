@@ -243,7 +243,6 @@ static int remove_job(struct work *work, const struct bel_job_found *job)
     struct bel_key work_key = bel__work_key(work->job, work->kind, work->task);
     struct bel_key id_key = bel__job_id_key(engine->alias_keys, job->row.id);
     struct bel_view named;
-    if (job->row.works > 1) return WAITING;
     int err = bel__store_get(engine->store, &id_key, &named);
     if (err == BEL_ENOTFOUND && may_be_unnamed(&job->row)) {
         named = (struct bel_view){0};
@@ -298,7 +297,11 @@ static int remove_all(struct work *work)
     while ((err = bel__then_remove_one(engine, &job)) == 0) {
         if (!spend(engine, BEL_UNITS_TIMER)) return STOPPED;
     }
-    return err == BEL_ENOTFOUND ? remove_job(work, &job) : err;
+    if (err != BEL_ENOTFOUND) return err;
+    bool recurs = job.row.tasks == 0 && job.row.plan == 0;
+    err = job.row.works > 1 ? WAITING : 0;
+    if (err == 0 && recurs) err = bel__recurring_drop(engine, job.row.id);
+    return err ? err : remove_job(work, &job);
 }
 
 /* --- ADOPT --- */
