@@ -10,10 +10,15 @@
  * the same command again as EVAL, with the text, and knows the script from then on. A script that
  * has not done its work because more must end before replies so, and is called again. A batch that
  * is sent again holds its topic until its reply.
+ *
+ * While UNDER_WAY_MAX batches of a partition are under way, the last one that others can still join
+ * is kept back until one of these has its reply, for KEPT_MS at most. So a busy server gets fewer
+ * and larger calls, and none waits long when the server is slow.
  */
 #include "redis/batch.h"
 
 #include "core/parse.h"
+#include "core/units.h"
 #include "core/view.h"
 #include "redis/layouts.h"
 
@@ -27,7 +32,9 @@ enum {
     WEIGHT_MAX = BEL_CLAIM_COUNT_MAX,
     ARGUMENTS_BYTES = 256 << 10, /* from which on a batch is full */
     COMMAND_BYTES_MAX = 128 << 20,
-    LENGTH_BYTES = 32,   /* of the head of a bulk string */
+    LENGTH_BYTES = 32, /* of the head of a bulk string */
+    UNDER_WAY_MAX = 4,
+    KEPT_MS = 5,
     PATIENCE_MS = 60000, /* of a batch that is sent again and again */
     AGAIN = -2,          /* the next time of a script that has done nothing: call it again */
     MOVED = -3,          /* likewise: the topic has another number of partitions */
@@ -65,11 +72,13 @@ struct bel_batch {
     struct bel_buffer birth; /* commands that create the keys; empty: were not needed */
     size_t arguments_count;
     uint32_t count;                 /* of partitions, as the operations believe */
+    struct bel_mono opened;         /* real time */
     int64_t sent_ms, first_sent_ms; /* by the boot clock */
     int err;                        /* of building the command */
     uint64_t weight;                /* of all items */
     bool is_text;                   /* sent as EVAL */
     bool is_alone;
+    bool is_under_way; /* counted in the partition */
     bool is_again;     /* sent again; holds the topic */
     bool is_unchecked; /* the script does not compare the revision of the layout */
 };
@@ -94,6 +103,7 @@ static struct bel_batch *open_batch(struct bel_redis *node, struct bel_redis_par
     batch->partition = partition;
     batch->count = partition != NULL ? partition->topic->count : 0;
     batch->script = script;
+    batch->opened = node->now.real;
     batch->last = &batch->first;
     bel__buffer_init(&batch->arguments, COMMAND_BYTES_MAX);
     bel__buffer_init(&batch->command, COMMAND_BYTES_MAX);
@@ -105,14 +115,20 @@ static struct bel_batch *open_batch(struct bel_redis *node, struct bel_redis_par
     return batch;
 }
 
+/* Returns whether a batch of a partition can have more items. */
+static bool has_room(const struct bel_batch *batch)
+{
+    if (batch->is_alone || batch->count != batch->partition->topic->count) return false;
+    bool has_payloads = batch->script == &bel__scripts[BEL_SCRIPT_GET] ||
+                        batch->script == &bel__scripts[BEL_SCRIPT_CLAIM];
+    size_t items_max = has_payloads ? batch->node->payloads_max : ITEMS_MAX;
+    return batch->items_count < items_max && batch->arguments.count < ARGUMENTS_BYTES;
+}
+
 bool bel__batch_is_open(const struct bel_redis_partition *partition, enum bel_script_name script)
 {
     const struct bel_batch *batch = partition->open;
-    if (batch == NULL || batch->script != &bel__scripts[script] || batch->is_alone) return false;
-    if (batch->count != partition->topic->count) return false;
-    bool has_payloads = script == BEL_SCRIPT_GET || script == BEL_SCRIPT_CLAIM;
-    size_t items_max = has_payloads ? batch->node->payloads_max : ITEMS_MAX;
-    return batch->items_count < items_max && batch->arguments.count < ARGUMENTS_BYTES;
+    return batch != NULL && batch->script == &bel__scripts[script] && has_room(batch);
 }
 
 struct bel_batch *bel__batch_join(struct bel_redis *node, struct bel_redis_partition *partition,
@@ -342,6 +358,7 @@ static void finish(struct bel_batch *batch)
 {
     if (bel__link_is_linked(&batch->link)) bel__link_remove(&batch->link);
     if (batch->is_again) batch->partition->topic->held--;
+    if (batch->is_under_way) batch->partition->under_way--;
     bel__buffer_finish(&batch->arguments);
     bel__buffer_finish(&batch->command);
     bel__buffer_finish(&batch->birth);
@@ -557,14 +574,40 @@ static void send_batch(struct bel_batch *batch)
     if (err) fail(batch, err, "too many commands wait for the server");
 }
 
+/* Returns until when a batch is kept back, so that others can join it; 0: it is sent. It is the last
+ * one of its partition, so nothing overtakes it. */
+static struct bel_mono kept_until(const struct bel_batch *batch)
+{
+    const struct bel_redis_partition *partition = batch->partition;
+    struct bel_mono end = {batch->opened.ns + (uint64_t)KEPT_MS * NS_PER_MS};
+    bool is_kept = partition != NULL && partition->open == batch && has_room(batch) &&
+                   partition->under_way >= UNDER_WAY_MAX && end.ns > batch->node->now.real.ns;
+    return is_kept ? end : (struct bel_mono){0};
+}
+
 void bel__batches_send(struct bel_redis *node)
 {
-    for (struct bel_link *link; (link = bel__list_first(&node->batches)) != NULL;) {
+    struct bel_link *kept = NULL; /* the last one; a batch that cannot be sent may lead to others */
+    node->kept_until.ns = BEL_NEVER;
+    for (;;) {
+        struct bel_link *link =
+            kept == NULL ? bel__list_first(&node->batches) : bel__list_next(&node->batches, kept);
+        if (link == NULL) return;
         struct bel_batch *batch = BEL_CONTAINER_OF(link, struct bel_batch, link);
+        struct bel_redis_partition *partition = batch->partition;
+        struct bel_mono end = kept_until(batch);
+        if (end.ns > 0) {
+            kept = link;
+            if (end.ns < node->kept_until.ns) node->kept_until = end;
+            continue;
+        }
         bel__link_remove(link);
         bel__list_append(&node->sent, link);
-        struct bel_redis_partition *partition = batch->partition;
         if (partition != NULL && partition->open == batch) partition->open = NULL;
+        if (partition != NULL) {
+            partition->under_way++;
+            batch->is_under_way = true;
+        }
         send_batch(batch);
     }
 }

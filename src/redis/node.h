@@ -58,7 +58,8 @@ struct bel_redis_partition {
     struct bel_timetable_entry waking; /* `next_ms`, if it is looked at then */
     int64_t ring_ms;                   /* when a plan rings next */
     uint32_t rings_passed;             /* due plans that come first, and cannot be computed */
-    struct bel_batch *open;            /* the last batch of this turn; NULL: none */
+    struct bel_batch *open;            /* the last batch that is not sent; NULL: none */
+    uint32_t under_way;                /* batches that were sent and have no reply */
     struct bel_link dirty;             /* in node->dirty: parked claims may find something */
     uint64_t marks;                    /* how often parked claims may have found something */
     uint16_t slot;                     /* of its keys */
@@ -132,6 +133,7 @@ struct bel_redis {
     struct bel_mono heard; /* when a server replied last */
     size_t payloads_max;   /* items of a batch whose results have payloads */
     struct bel_polling polling;
+    struct bel_mono kept_until; /* when the first batch is sent that is kept back; or BEL_NEVER */
     struct bel_mono retry; /* when operations that met a change of partitions begin again */
     uint64_t served;       /* number of the last claim that got something */
     uint64_t made;         /* ids made so far */

@@ -318,6 +318,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
                             .wait = bel__claims_next(node)};
     if (flushed.ns < next.wait.ns) next.wait = flushed;
     if (node->retry.ns < next.wait.ns) next.wait = node->retry;
+    if (node->kept_until.ns < next.wait.ns) next.wait = node->kept_until;
     if (polls.ns < next.wait.ns) next.wait = polls;
     bool may_go_on = may_begin(node) && !node->waits_for_layout;
     if (node->first != NULL && may_go_on) next.due = now.boot;
@@ -360,7 +361,7 @@ static void init(struct bel_redis *node, const struct bel_redis_options *options
     node->now = now;
     node->opened = now.real;
     node->last = &node->first;
-    node->retry.ns = BEL_NEVER;
+    node->retry.ns = node->kept_until.ns = BEL_NEVER;
     node->moved = bel__topic_learn;
     bel__list_init(&node->waiting);
     bel__list_init(&node->begun);

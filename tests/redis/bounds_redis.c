@@ -11,6 +11,7 @@
 #include "redis_server.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,9 @@ enum {
     CLAIMS = 3,
     GETS = 100,
     FAILS = 50,
-    FIRST = 0, /* priorities */
+    KEPT = 50,
+    CALLS_MAX = 6, /* four at once, one of what was kept back meanwhile, and the claim */
+    FIRST = 0,     /* priorities */
     LAST = 9,
 };
 
@@ -354,6 +357,39 @@ static void a_waiting_claim_gets_what_failed_first(void)
     a_claim_gets_what_failed_first("parking", false);
 }
 
+/* Timers are asked for one in each turn while the server does not reply, then a claim of all: it
+ * overtakes none. After `ms`, what was kept back is sent in any case. */
+static void ask_in_turns(const char *name_space, uint64_t ms, unsigned long calls_max)
+{
+    static struct asked asked[KEPT], claimed;
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE}, claim = claiming(0);
+    command.schedule = (struct bel_schedule_spec){.topic = topic};
+    open_node(name_space);
+    schedule(1, 0); /* the topic is born */
+    unsigned long before = redis_server_calls(&server, "evalsha");
+    CHECK(kill(server.pid, SIGSTOP) == 0);
+    for (size_t i = 0; i < KEPT; i++) {
+        submit(&asked[i], &command);
+        (void)bel_backend_turn(backend, now);
+        now.real.ns += ms * 1000000;
+    }
+    submit(&claimed, &claim);
+    (void)bel_backend_turn(backend, now);
+    CHECK(kill(server.pid, SIGCONT) == 0);
+    settle();
+    CHECK_EQ(claimed.count, KEPT + 1);
+    unsigned long calls = redis_server_calls(&server, "evalsha") - before;
+    CHECK_NOTE("%lu calls", calls);
+    CHECK(calls <= calls_max && (ms == 0 || calls > CALLS_MAX));
+    bel__redis_close(redis);
+}
+
+static void a_busy_server_gets_fewer_calls(void)
+{
+    ask_in_turns("busy", 0, CALLS_MAX);
+    ask_in_turns("slow", 4, KEPT + 1);
+}
+
 int main(void)
 {
     if (!redis_server_start(&server)) {
@@ -369,6 +405,7 @@ int main(void)
     RUN(large_timers_are_got_in_several_replies);
     RUN(fails_that_come_together_share_two_calls);
     RUN(a_waiting_claim_gets_what_failed_first);
+    RUN(a_busy_server_gets_fewer_calls);
     redis_server_stop(&server);
     return EXIT_SUCCESS;
 }
