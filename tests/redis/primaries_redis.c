@@ -221,8 +221,8 @@ static void live(struct asked *requests)
         settle();
         for (unsigned k = 0; k < TOPICS; k++) {
             claimed += (unsigned)requests[k].count;
-            ack.ack = (struct bel_ack){.tokens = requests[k].tokens,
-                                       .tokens_count = requests[k].count};
+            ack.ack =
+                (struct bel_ack){.tokens = requests[k].tokens, .tokens_count = requests[k].count};
             if (requests[k].count > 0) ask(&requests[k], &ack);
         }
         settle();
@@ -241,8 +241,7 @@ static void commands_are_spread_over_the_primaries(void)
         (void)snprintf(topic, sizeof topic, "spread%u", k);
         name(&requests[k], topic, "");
         requests[k].setting = (struct bel_setting){BEL_VIEW("partitions"), BEL_VIEW("8")};
-        divide.configure =
-            (struct bel_configure){requests[k].topic, &requests[k].setting, 1};
+        divide.configure = (struct bel_configure){requests[k].topic, &requests[k].setting, 1};
         ask(&requests[k], &divide);
     }
     settle();
