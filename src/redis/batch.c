@@ -574,8 +574,8 @@ static void send_batch(struct bel_batch *batch)
     if (err) fail(batch, err, "too many commands wait for the server");
 }
 
-/* Returns until when a batch is kept back, so that others can join it; 0: it is sent. It is the last
- * one of its partition, so nothing overtakes it. */
+/* Returns until when a batch is kept back, so that others can join it; 0: it is sent. It is the
+ * last one of its partition, so nothing overtakes it. */
 static struct bel_mono kept_until(const struct bel_batch *batch)
 {
     const struct bel_redis_partition *partition = batch->partition;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a turn makes of long replies, if many clients ask for them at once: a bounded number of bytes,
- * so that a client with a short command waits for a few milliseconds.
+ * What a turn makes of long replies, if many clients ask for them at once: a bounded number of
+ * bytes, so that a client with a short command waits for a few milliseconds.
  */
 #include "../check.h"
 #include "session/session.h"
