@@ -15,6 +15,7 @@
 #include "cli/job.h"
 #include "cli/print.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,14 +156,29 @@ static void draw_notes(const struct cli_job_task *task, size_t room)
     bel__cli_print_line(view_of(reason > 0 ? task->reason : task->after), room - NOTE_COLUMNS);
 }
 
+/* Prints an id in `room` columns. Of a longer one the middle is left out: the ids of a job often
+ * differ at the end. */
+static void draw_name(const char *id, size_t room)
+{
+    static const char gap[] = "..";
+    size_t bytes = strlen(id), kept = room - (sizeof gap - 1), end = kept - kept / 2;
+    assert(room > sizeof gap);
+    if (bytes <= room) {
+        bel__cli_print_line(view_of(id), 0);
+        printf("%*s", (int)(room - bytes), "");
+        return;
+    }
+    bel__cli_print_line((struct bel_view){id, kept / 2}, 0);
+    printf("%s", gap);
+    bel__cli_print_line(view_of(id + bytes - end), 0);
+}
+
 static void draw_task(const struct cli_job_task *task, unsigned columns)
 {
     unsigned indent = 2 * task->depth < INDENT_MAX ? 2 * task->depth : INDENT_MAX;
-    size_t name = strlen(task->id);
-    size_t room = NAME_COLUMNS > indent ? NAME_COLUMNS - indent : 4;
     printf("%*s", (int)indent, "");
-    bel__cli_print_line(view_of(task->id), room);
-    printf("%*s ", (int)(name < room ? room - name : 0), "");
+    draw_name(task->id, NAME_COLUMNS - indent);
+    (void)putchar(' ');
     bel__cli_print_state(view_of(task->state), STATE_COLUMNS);
     unsigned used = NAME_COLUMNS + 1 + STATE_COLUMNS;
     if (strcmp(task->state, "scheduled") == 0 && task->attempts > 0) {

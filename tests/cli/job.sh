@@ -102,6 +102,10 @@ if has_terminal job; then
     terminal "$belfry" job get wide >picture
     is picture_with_reasons_fits_80_columns 0 bash -c \
         "sed 's/\x1b\[[0-9;]*m//g; s/\r//' picture | awk 'length > 80' | wc -l"
+    printf 'the-same-long-beginning-of-names-1:\nthe-same-long-beginning-of-names-2:\n' |
+        "$belfry" job submit - --topic wide --id ends >/dev/null
+    like long_names_keep_their_ends '*the-same-lo..-of-names-1 *the-same-lo..-of-names-2 *' \
+        terminal "$belfry" job get ends
     like a_long_reason_and_many_tasks_share_the_line '* z * < a-long-name-1*... : the job *' \
         bash -c 'tr "\n" " " <picture'
     like watch_draws_a_bar '*done*####################*100 %*' terminal "$belfry" job watch chain
