@@ -23,7 +23,7 @@
 
 #define RESOURCES_COMMAND "belfry limit --count 1000 --timeout 1s 2>/dev/null | sed \"s/.* //\""
 
-#define JOB_WORDS    "submit get watch list cancel pause resume"
+#define JOB_WORDS    "submit get watch explain list cancel pause resume"
 #define JOBS_COMMAND "belfry job list --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
 
 static const char usage[] =

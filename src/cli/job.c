@@ -26,6 +26,7 @@ static const char usage[] =
     "usage: belfry job submit FILE|-      start a job: tasks that wait for each other\n"
     "       belfry job get ID             show a job and its tasks\n"
     "       belfry job watch ID           show a job until it has ended\n"
+    "       belfry job explain ID         say what a job waits for, and its critical path\n"
     "       belfry job list               list the jobs\n"
     "       belfry job cancel ID          cancel a job and its unfinished tasks\n"
     "       belfry job pause ID           start no more tasks of a job\n"
@@ -35,6 +36,8 @@ static const char usage[] =
     "style of make, 'load: fetch clean'. get and watch draw the graph, each task indented\n"
     "by its depth and followed by the tasks that it comes after. watch prints a line for\n"
     "each change if the output is not a terminal, and exits with 0 only if the job is done.\n"
+    "explain says why each task that could run has not ended; the critical path is the\n"
+    "longest chain of unfinished tasks.\n"
     "\n"
     "    --id ID             submit: id of the job, if the file has none\n"
     "    --replace           submit: replace a job with this id\n"
@@ -160,6 +163,11 @@ static int get(const struct job_options *options, struct bel_client *client)
 static int watch(const struct job_options *options, struct bel_client *client)
 {
     return bel__job_watch(client, &options->connect, options->words[1], options->interval_ms);
+}
+
+static int explain(const struct job_options *options, struct bel_client *client)
+{
+    return bel__job_explain(client, &options->connect, options->words[1]);
 }
 
 /* --- list --- */
@@ -294,8 +302,8 @@ static const struct {
     const char *word; /* its argument; NULL: none */
 } subcommands[] = {
     {"submit", submit, "FILE"}, {"get", get, "ID"},       {"watch", watch, "ID"},
-    {"list", list, NULL},       {"cancel", cancel, "ID"}, {"pause", pause_job, "ID"},
-    {"resume", resume, "ID"},
+    {"explain", explain, "ID"}, {"list", list, NULL},     {"cancel", cancel, "ID"},
+    {"pause", pause_job, "ID"}, {"resume", resume, "ID"},
 };
 
 enum {
@@ -330,8 +338,9 @@ static int run(const struct job_options *options, size_t words_count)
     size_t i = 0;
     struct bel_client *client;
     if (words_count == 0) {
-        return bel__options_complain("job", "missing subcommand: submit, get, watch, list, cancel, "
-                                            "pause or resume");
+        return bel__options_complain("job",
+                                     "missing subcommand: submit, get, watch, explain, list, "
+                                     "cancel, pause or resume");
     }
     while (i < SUBCOMMANDS && strcmp(subcommands[i].name, options->words[0]) != 0) {
         i++;

@@ -56,6 +56,10 @@ void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed);
  * under way or have failed. Returns the number of lines. */
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
 
+/* belfry job explain: prints what a job waits for now, and its critical path. Returns the exit
+ * status. */
+int bel__job_explain(struct bel_client *client, const struct cli_connect *connect, const char *id);
+
 /* Prints a line about what workers did with the tasks; nothing if none was done or failed. */
 void bel__job_print_work(const struct cli_job *job);
 

@@ -133,11 +133,13 @@ static bool would_create(const struct cli_request *request, struct bel_client *c
 /* Says that a topic does not exist, or that the id is that of a job. */
 static void hint_at_missing(const struct cli_request *request, struct bel_client *client)
 {
-    bool is_cancel = request->command == &bel__commands[BEL_COMMAND_CANCEL];
+    const char *what = "get";
     if (!needs_topic(request)) return;
     (void)bel__topic_hint(client, request->args[1]);
     if (request->words_count < 2) return;
-    (void)bel__job_hint(client, request->args[2], is_cancel ? "cancel" : "get");
+    if (request->command == &bel__commands[BEL_COMMAND_CANCEL]) what = "cancel";
+    if (request->command == &bel__commands[BEL_COMMAND_EXPLAIN]) what = "explain";
+    (void)bel__job_hint(client, request->args[2], what);
 }
 
 /* Says which timer a command has not found in a state that it changes. */

@@ -57,7 +57,7 @@ is no_second_resource '' offered limit api ma
 is a_topic_before_a_setting 'mail market' offered configure ma
 is settings_of_a_topic 'retention= retention_dead= retry=' offered configure mail re
 is a_setting_behind_a_setting 'lease=' offered configure mail depth=5 le
-is all_subcommands_of_job 'cancel get list pause resume submit watch' offered job ''
+is all_subcommands_of_job 'cancel explain get list pause resume submit watch' offered job ''
 is ids_of_jobs_to_cancel 'nightly' offered job cancel ''
 is states_of_jobs 'paused' offered job list --state pa
 is options_of_bench '--bytes' offered bench --b

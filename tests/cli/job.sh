@@ -48,7 +48,7 @@ exits too_few_words 2 'get takes ID' "$belfry" job get
 exits unknown_job 3 "NOTFOUND job 'nosuch' does not exist" "$belfry" job get nosuch
 exits similar_job_is_named 3 "did you mean 'chain'?" "$belfry" job watch chian
 exits similar_job_to_cancel 3 "did you mean 'chain'?" "$belfry" job cancel chian
-exits job_is_not_a_timer 3 "'chain' is a job: belfry job get chain" "$belfry" explain work chain
+exits job_is_not_a_timer 3 "'chain' is a job: belfry job explain chain" "$belfry" explain work chain
 exits job_is_not_a_timer_to_get 3 "'chain' is a job: belfry job get chain" "$belfry" get work chain
 exits job_is_not_a_timer_to_cancel 3 "'chain' is a job: belfry job cancel chain" \
     "$belfry" cancel work chain
@@ -110,6 +110,36 @@ if has_terminal job; then
         bash -c 'tr "\n" " " <picture'
     like watch_draws_a_bar '*done*####################*100 %*' terminal "$belfry" job watch chain
 fi
+
+# --- explain ---
+cat >flow.json <<'END'
+{"id": "flow", "tasks": [{"id": "fetch", "topic": "flow"},
+    {"id": "long", "topic": "flow", "after": ["fetch"]},
+    {"id": "side", "topic": "flow", "after": ["fetch"], "resource": "api"},
+    {"id": "load", "topic": "flow", "after": ["long"]},
+    {"id": "report", "topic": "flow", "after": [{"task": "load", "on": "always"}]}]}
+END
+"$belfry" job submit flow.json >/dev/null
+"$belfry" ack "$("$belfry" claim flow --json | grep -o '"token": "[^"]*"' | cut -d'"' -f4)" >/dev/null
+"$belfry" claim flow --worker w1 >/dev/null
+"$belfry" limit api --until 1h >/dev/null
+like explain_has_the_reasons_and_the_critical_path 'The job flow is running; 1 of 5 tasks have ended.
+The job waits for:
+  long: The task is leased: w1 has it for another 30s of 30s.
+  side: The task is ready, but the resource api is limited until *
+Critical path, 3 tasks: long -> load -> report' "$belfry" job explain flow
+json explain_in_json 'j["state"] == "running" and j["critical_path"] == ["long", "load", "report"]
+    and [w["reason"] for w in j["waits_for"]] == ["leased", "limited"] and j["more"] == 0' \
+    "$belfry" job explain flow --json
+"$belfry" job cancel flow
+is explain_of_a_job_that_has_ended 'The job flow is cancelled (4 cancelled).' \
+    "$belfry" job explain flow
+exits explain_of_an_unknown_job 3 "did you mean 'flow'?" "$belfry" job explain flwo
+"$belfry" limit api --delete >/dev/null
+for i in {2..30}; do echo "t$i: t$((i - 1))"; done |
+    "$belfry" job submit - --topic long --id long >/dev/null
+like a_long_path_leaves_out_its_middle '*Critical path, 30 tasks: t1 -> * -> t10 -> ... -> t26 -> *t30' \
+    "$belfry" job explain long
 
 # A result that is too large fails the attempt.
 echo '{"id": "large", "retry": "max(1)", "tasks": [{"id": "a", "topic": "large"}]}' |
