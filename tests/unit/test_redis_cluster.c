@@ -26,23 +26,29 @@ static void draw_map(unsigned limit)
     (void)snprintf(map, sizeof map, "*%d\r\n%s%s", (low[0] != 0) + (high[0] != 0), low, high);
 }
 
+static struct bel_servers_options options;
+
 static void open_servers(void)
 {
-    static struct bel_servers_options options;
     open_fakes();
     options = (struct bel_servers_options){
         .mode = BEL_REDIS_CLUSTER, .hosts = {{"127.0.0.1", fakes[A].port}}, .hosts_count = 1};
     open_with(&options);
 }
 
-static void begin(void)
+static void await_idle(void)
 {
-    open_servers();
-    draw_map(HALF);
     for (unsigned i = 0; i < LOOKS_MAX && !bel__servers_is_idle(servers); i++) {
         settle();
     }
     CHECK(bel__servers_is_ready(servers) && bel__servers_is_idle(servers));
+}
+
+static void begin(void)
+{
+    open_servers();
+    draw_map(HALF);
+    await_idle();
     CHECK_EQ(maps, 1);
 }
 
@@ -460,6 +466,42 @@ static void a_channel_follows_its_slot(void)
     end();
 }
 
+/* A server that has lost its last slot is needed until replicas have what it has changed. */
+static void a_change_is_proved_after_its_slot_has_moved(void)
+{
+    struct sent one, two, three;
+    char replies[256];
+    open_fakes();
+    options = (struct bel_servers_options){.mode = BEL_REDIS_CLUSTER,
+                                           .hosts = {{"127.0.0.1", fakes[A].port}},
+                                           .hosts_count = 1,
+                                           .durability = BEL_DURABILITY_WAIT,
+                                           .replicas = 1};
+    fakes[A].replicas = fakes[B].replicas = 1;
+    open_with(&options);
+    draw_map(1);
+    await_idle();
+    (void)snprintf(fakes[A].replies, TEXT_BYTES, "+1|||");
+    prepare_call(&one, "ONE", 0);
+    prepare_call(&two, "TWO", 0);
+    one.call.is_write = two.call.is_write = true;
+    CHECK(bel__servers_send(servers, &one.call, now) == 0);
+    settle();
+    expect("A:ONE A:WAITAOF ");
+    CHECK(bel__servers_send(servers, &two.call, now) == 0); /* which that WAITAOF does not cover */
+    settle();
+    (void)snprintf(fakes[A].replies, TEXT_BYTES, "|*2\r\n:1\r\n:1|");
+    send_call(&three, "THREE", 0);
+    settle();
+    expect("A:TWO A:THREE ");
+    (void)snprintf(replies, sizeof replies, "*2\r\n:1\r\n:1\r\n+2\r\n-MOVED 0 127.0.0.1:%u\r\n",
+                   fakes[B].port);
+    say(fakes[A].peers[0], replies);
+    settle();
+    expect("ONE=1 A:WAITAOF B:THREE TWO=2 THREE=OK ");
+    end();
+}
+
 static void closing_ends_all_calls(void)
 {
     struct sent sent, parked;
@@ -496,6 +538,7 @@ int main(void)
     RUN(a_slot_without_a_server_waits_for_one);
     RUN(a_channel_is_heard_where_its_slot_is);
     RUN(a_channel_follows_its_slot);
+    RUN(a_change_is_proved_after_its_slot_has_moved);
     RUN(closing_ends_all_calls);
     return EXIT_SUCCESS;
 }

@@ -251,7 +251,7 @@ static bool is_in_use(const struct bel_server *server)
 {
     const struct bel_cluster *cluster = &server->servers->cluster;
     return server->askers > 0 || !bel__list_is_empty(&server->calls) ||
-           (cluster->is_asking && cluster->asked == server);
+           !bel__list_is_empty(&server->kept) || (cluster->is_asking && cluster->asked == server);
 }
 
 /* Opens, closes or forgets the connection of a server, as the map says. */

@@ -37,6 +37,7 @@ static struct bel_server *create(struct bel_servers *servers, const char *host, 
     server->host = host == NULL ? NULL : strdup(host);
     if (server->first == NULL || (host != NULL && server->host == NULL)) {
         free(server->first);
+        free(server->host);
         free(server);
         return NULL;
     }
