@@ -136,7 +136,7 @@ static void kept(struct bel_server_call *call, const struct bel_redis_reply *rep
     clock->is_under_way = false;
     if (reply->err) return; /* the next renewal tries again */
     if (reply->value->type == BEL_VALUE_NUMBER && reply->value->number == 0) clock->is_lost = true;
-    if (clock->is_stale) send(clock, (struct bel_mono){0});
+    if (clock->is_stale) send(clock, (struct bel_mono){0}); /* now, whenever that is */
 }
 
 static int encode(struct bel_virtual_clock *clock)

@@ -502,6 +502,27 @@ static void a_change_is_proved_after_its_slot_has_moved(void)
     end();
 }
 
+static struct sent second;
+
+static void send_second(struct bel_server_call *call, const struct bel_redis_reply *reply)
+{
+    done(call, reply);
+    prepare_call(&second, "TWO", LOW);
+    CHECK(bel__servers_send(servers, &second.call, (struct bel_mono){0}) == 0);
+}
+
+static void the_time_does_not_go_back(void)
+{
+    struct sent one;
+    begin();
+    prepare_call(&one, "ONE", LOW);
+    one.call.done = send_second;
+    CHECK(bel__servers_send(servers, &one.call, now) == 0);
+    settle();
+    expect("A:ONE ONE=OK A:TWO TWO=OK ");
+    end();
+}
+
 static void closing_ends_all_calls(void)
 {
     struct sent sent, parked;
@@ -539,6 +560,7 @@ int main(void)
     RUN(a_channel_is_heard_where_its_slot_is);
     RUN(a_channel_follows_its_slot);
     RUN(a_change_is_proved_after_its_slot_has_moved);
+    RUN(the_time_does_not_go_back);
     RUN(closing_ends_all_calls);
     return EXIT_SUCCESS;
 }

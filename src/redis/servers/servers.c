@@ -161,7 +161,7 @@ int bel__servers_send(struct bel_servers *servers, struct bel_server_call *call,
                       struct bel_mono now)
 {
     assert(call->done != NULL && call->command.bytes > 0 && call->slot < BEL_SLOTS);
-    servers->now = now;
+    if (now.ns > servers->now.ns) servers->now = now;
     return bel__calls_send(servers, call);
 }
 

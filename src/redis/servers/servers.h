@@ -137,7 +137,8 @@ BEL_CHECKED int bel__servers_open(const struct bel_servers_options *options,
 void bel__servers_close(struct bel_servers *servers);
 
 /* Sends a call. Returns 0, and `done` will be called; or, without a call of `done`, BEL_EFULL if
- * too many calls are under way, or BEL_ECLOSED. */
+ * too many calls are under way, or BEL_ECLOSED. A time before that of the turn counts as that of
+ * the turn: {0} is allowed in `done`. */
 BEL_CHECKED int bel__servers_send(struct bel_servers *servers, struct bel_server_call *call,
                                   struct bel_mono now);
 
