@@ -79,7 +79,7 @@ struct asked {
     bool is_answered;
     int err;
     uint64_t count;
-    uint64_t expired;          /* of TOPIC */
+    uint64_t expired, lost;    /* of TOPIC */
     enum bel_state state;      /* of FAIL */
     char id[BEL_ID_BYTES + 1]; /* of the first delivery */
 };
@@ -115,6 +115,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
         break;
     case BEL_VERB_TOPIC:
         asked->expired = reply->topic->counts[BEL_EXPIRED];
+        asked->lost = reply->topic->lost;
         break;
     default:
         asked->count = reply->count;
@@ -223,6 +224,25 @@ static void a_depth_counts_no_timer_that_has_expired(void)
     unsigned long before = redis_server_calls(&server, "evalsha");
     CHECK(ask(&command).err == 0);
     CHECK(redis_server_calls(&server, "evalsha") - before >= MANY / SWEEP_MAX);
+    bel__redis_close(redis);
+}
+
+/* A lease that has ended is lost once, also if a command names its timer before all are ended. */
+static void each_lost_lease_is_counted(void)
+{
+    struct bel_command claim = claiming(0);
+    struct bel_command get = {.verb = BEL_VERB_GET, .target = {topic, BEL_VIEW("last")}};
+    struct bel_command count = {.verb = BEL_VERB_TOPIC, .target = {.topic = topic}};
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    open_node("lost");
+    schedule(MANY - 1, 0);
+    command.schedule = (struct bel_schedule_spec){.topic = topic, .id = BEL_VIEW("last")};
+    CHECK(ask(&command).err == 0);
+    claim.claim.lease_ms = 1000;
+    CHECK_EQ(ask(&claim).count, MANY);
+    jump(1000);
+    CHECK(ask(&get).err == 0);
+    CHECK_EQ(ask(&count).lost, MANY);
     bel__redis_close(redis);
 }
 
@@ -400,6 +420,7 @@ int main(void)
     RUN(a_claim_of_several_topics_does_so_too);
     RUN(so_do_commands_on_the_whole_topic);
     RUN(a_depth_counts_no_timer_that_has_expired);
+    RUN(each_lost_lease_is_counted);
     RUN(claims_that_come_together_find_all_that_is_ready);
     RUN(claims_that_wait_find_all_that_is_ready);
     RUN(large_timers_are_got_in_several_replies);

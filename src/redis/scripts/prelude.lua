@@ -389,6 +389,7 @@ local function lose(member) -- rare
     local id = string.sub(member, 9)
     local r, a = read_record(call('HGET', REC, id)), read_att(id)
     end_lease(member, r.due)
+    call('HINCRBY', ST, 'lost', 1)
     a.crashes = a.crashes + 1
     note(a, 1, 'lease lost')
     if a.crashes < cfg.crashes then return give_back(id, r, a) end
@@ -482,7 +483,6 @@ local function lose_leases() -- rare
     for _, member in ipairs(lost) do
         lose(member)
     end
-    call('HINCRBY', ST, 'lost', #lost)
     return #lost
 end
 
