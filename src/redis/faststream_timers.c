@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * SCHEDULE, GET, CANCEL and RESCHEDULE in topics of the layout faststream. Leased timers look like
- * scheduled ones: the package does not tell them apart, either.
+ * SCHEDULE and GET in topics of the layout faststream; timers.c has CANCEL and RESCHEDULE. Leased
+ * timers look like scheduled ones: the package does not tell them apart, either.
  */
 #include "redis/faststream.h"
 
@@ -226,67 +226,3 @@ static void begin_get(struct bel_operation *operation)
 }
 
 const struct bel_redis_verb bel__faststream_get = {prepare_target, begin_get};
-
-/* --- CANCEL and RESCHEDULE --- */
-
-static void counted(struct bel_item *item, const struct bel_results *results)
-{
-    struct bel_operation *operation = BEL_CONTAINER_OF(item, struct bel_operation, item);
-    if (bel__operation_is_refused(operation, results)) return;
-    for (size_t i = 0; i < results->count; i++) {
-        operation->reply.count += (uint64_t)results->items[i].number;
-    }
-    bel__operation_answer(operation);
-}
-
-static int prepare_cancel(struct bel_operation *operation)
-{
-    return bel__operation_name(operation, operation->command.cancel.topic);
-}
-
-static void begin_cancel(struct bel_operation *operation)
-{
-    const struct bel_cancel *cancel = &operation->command.cancel;
-    if (cancel->ids_count == 0) {
-        bel__operation_answer(operation);
-        return;
-    }
-    struct bel_batch *batch =
-        bel__faststream_item(operation, BEL_SCRIPT_FASTSTREAM_CANCEL, cancel->ids_count, counted);
-    for (size_t i = 0; batch != NULL && i < cancel->ids_count; i++) {
-        bel__batch_text(batch, cancel->ids[i]);
-    }
-}
-
-const struct bel_redis_verb bel__faststream_cancel = {prepare_cancel, begin_cancel};
-
-static int prepare_reschedule(struct bel_operation *operation)
-{
-    const struct bel_reschedule *command = &operation->command.reschedule;
-    int err = bel__operation_name(operation, command->topic);
-    if (err) return err;
-    if (command->when == BEL_WHEN_NOW) {
-        return bel__operation_refuse(operation, BEL_EINVAL, "RESCHEDULE needs a time");
-    }
-    bool is_valid = command->when == BEL_WHEN_AT
-                        ? command->at.ms <= BEL_REDIS_TIME_END_MS
-                        : bel__operation_reaches(operation, command->delay_ms);
-    if (is_valid) return 0;
-    return bel__operation_refuse(operation, BEL_EINVAL, "the time is after the year 9999");
-}
-
-static void begin_reschedule(struct bel_operation *operation)
-{
-    const struct bel_reschedule *command = &operation->command.reschedule;
-    bool is_at = command->when == BEL_WHEN_AT;
-    int64_t at_ms = command->at.ms < 0 ? 0 : command->at.ms;
-    struct bel_batch *batch =
-        bel__faststream_item(operation, BEL_SCRIPT_FASTSTREAM_RESCHEDULE, 1, counted);
-    if (batch == NULL) return;
-    bel__batch_text(batch, command->id);
-    bel__batch_word(batch, is_at ? "a" : "i");
-    bel__batch_number(batch, is_at ? at_ms : (int64_t)command->delay_ms);
-    bel__node_mark_all(operation->node, operation->topic);
-}
-
-const struct bel_redis_verb bel__faststream_reschedule = {prepare_reschedule, begin_reschedule};

@@ -41,8 +41,8 @@ static const struct bel_redis_verb *const native_verbs[BEL_VERBS] = {
 
 static const struct bel_redis_verb *const faststream_verbs[BEL_VERBS] = {
     [BEL_VERB_SCHEDULE] = &bel__faststream_schedule,
-    [BEL_VERB_CANCEL] = &bel__faststream_cancel,
-    [BEL_VERB_RESCHEDULE] = &bel__faststream_reschedule,
+    [BEL_VERB_CANCEL] = &bel__redis_cancel,
+    [BEL_VERB_RESCHEDULE] = &bel__redis_reschedule,
     [BEL_VERB_GET] = &bel__faststream_get,
     [BEL_VERB_FAIL] = &bel__faststream_fail,
     [BEL_VERB_RELEASE] = &bel__faststream_release,

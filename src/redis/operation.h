@@ -170,9 +170,8 @@ extern const struct bel_redis_verb bel__redis_schedule, bel__redis_get, bel__red
     bel__redis_topic, bel__redis_agenda, bel__redis_explain, bel__redis_configure, bel__redis_pause,
     bel__redis_resume, bel__redis_restore; /* SCHEDULE of a whole timer */
 extern const struct bel_redis_verb bel__faststream_schedule, bel__faststream_get,
-    bel__faststream_cancel, bel__faststream_reschedule, bel__faststream_fail,
-    bel__faststream_release, bel__faststream_extend, bel__faststream_revive, bel__faststream_purge,
-    bel__faststream_list, bel__faststream_topic, bel__faststream_configure, bel__faststream_pause,
-    bel__faststream_resume, bel__faststream_agenda, bel__faststream_explain;
+    bel__faststream_fail, bel__faststream_release, bel__faststream_extend, bel__faststream_revive,
+    bel__faststream_purge, bel__faststream_list, bel__faststream_topic, bel__faststream_configure,
+    bel__faststream_pause, bel__faststream_resume, bel__faststream_agenda, bel__faststream_explain;
 
 #endif

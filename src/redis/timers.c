@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Commands that name timers by id: GET, CANCEL, RESCHEDULE.
+ * Commands that name timers by id: GET; CANCEL and RESCHEDULE, also in topics of the layout
+ * faststream, for which only the script is another one.
  */
 #include "redis/operation.h"
 #include "redis/reading.h"
@@ -42,6 +43,13 @@ static void begin_get(struct bel_operation *operation)
 }
 
 const struct bel_redis_verb bel__redis_get = {prepare_target, begin_get};
+
+/* Returns the script of a topic with or without a layout. */
+static enum bel_script_name choose(const struct bel_operation *operation,
+                                   enum bel_script_name native, enum bel_script_name shared)
+{
+    return operation->topic->layout != NULL ? shared : native;
+}
 
 /* --- CANCEL --- */
 
@@ -86,10 +94,13 @@ static void cancelled(struct bel_item *item, const struct bel_results *results)
     bel__operation_answer(operation);
 }
 
-/* Each id is an item of its own, because they may be in several partitions. */
+/* Each id is an item of its own, because they may be in several partitions, and no call is to have
+ * too many. */
 static void begin_cancel(struct bel_operation *operation)
 {
     const struct bel_cancel *cancel = &operation->command.cancel;
+    enum bel_script_name script =
+        choose(operation, BEL_SCRIPT_CANCEL, BEL_SCRIPT_FASTSTREAM_CANCEL);
     size_t count = cancel->ids_count;
     struct bel_cancelling *cancelling = bel__arena_take(
         &operation->arena, sizeof *cancelling + count * sizeof cancelling->items[0]);
@@ -101,7 +112,7 @@ static void begin_cancel(struct bel_operation *operation)
     operation->cancelling = cancelling;
     for (size_t i = 0; cancelling != NULL && i < count; i++) {
         struct bel_redis_partition *place = bel__operation_place(operation, cancel->ids[i]);
-        struct bel_batch *batch = bel__batch_join(operation->node, place, BEL_SCRIPT_CANCEL);
+        struct bel_batch *batch = bel__batch_join(operation->node, place, script);
         cancelling->err = batch == NULL ? BEL_ENOMEM : 0;
         if (batch == NULL) break;
         struct bel_item *item = &cancelling->items[i];
@@ -138,8 +149,10 @@ static int prepare_reschedule(struct bel_operation *operation)
 static void begin_reschedule(struct bel_operation *operation)
 {
     const struct bel_reschedule *command = &operation->command.reschedule;
-    struct bel_batch *batch = bel__batch_join(
-        operation->node, bel__operation_place(operation, command->id), BEL_SCRIPT_RESCHEDULE);
+    enum bel_script_name script =
+        choose(operation, BEL_SCRIPT_RESCHEDULE, BEL_SCRIPT_FASTSTREAM_RESCHEDULE);
+    struct bel_batch *batch =
+        bel__batch_join(operation->node, bel__operation_place(operation, command->id), script);
     if (batch == NULL) {
         bel__operation_fail(operation, BEL_ENOMEM, NULL);
         return;

@@ -246,6 +246,37 @@ static void each_lost_lease_is_counted(void)
     bel__redis_close(redis);
 }
 
+static void a_cancel_of_many_is_several_calls(const char *name_space)
+{
+    static char names[MANY][8];
+    static struct bel_view ids[MANY];
+    struct bel_command cancel = {.verb = BEL_VERB_CANCEL, .cancel = {topic, ids, MANY}};
+    for (size_t i = 0; i < MANY; i++) {
+        int bytes = snprintf(names[i], sizeof names[i], "t%zu", i);
+        struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+        ids[i] = (struct bel_view){names[i], (size_t)bytes};
+        command.schedule = (struct bel_schedule_spec){.topic = topic, .id = ids[i]};
+        CHECK_NOTE("%s", name_space);
+        CHECK(ask(&command).err == 0);
+    }
+    unsigned long before = redis_server_calls(&server, "evalsha");
+    CHECK_EQ(ask(&cancel).count, MANY);
+    CHECK(redis_server_calls(&server, "evalsha") - before >= MANY / SWEEP_MAX);
+    bel__redis_close(redis);
+}
+
+static void a_cancel_cancels_many_in_several_calls(void)
+{
+    const struct bel_setting layout = {BEL_VIEW("layout"), BEL_VIEW("faststream")};
+    struct bel_command configure = {.verb = BEL_VERB_CONFIGURE};
+    configure.configure = (struct bel_configure){topic, &layout, 1};
+    open_node("cancel");
+    a_cancel_of_many_is_several_calls("native");
+    open_node("shared");
+    CHECK(ask(&configure).err == 0);
+    a_cancel_of_many_is_several_calls("faststream");
+}
+
 /* A call claims 1,000, so claims that come together need several. */
 static void claims_that_come_together_find_all_that_is_ready(void)
 {
@@ -421,6 +452,7 @@ int main(void)
     RUN(so_do_commands_on_the_whole_topic);
     RUN(a_depth_counts_no_timer_that_has_expired);
     RUN(each_lost_lease_is_counted);
+    RUN(a_cancel_cancels_many_in_several_calls);
     RUN(claims_that_come_together_find_all_that_is_ready);
     RUN(claims_that_wait_find_all_that_is_ready);
     RUN(large_timers_are_got_in_several_replies);
