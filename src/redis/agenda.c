@@ -235,10 +235,11 @@ static void told_topics(struct bel_item *item, const struct bel_results *results
     const struct bel_value *set = results->items;
     struct bel_view *names = bel__arena_take(&operation->arena, (set->count + 1) * sizeof *names);
     int err = names == NULL ? BEL_ENOMEM : 0;
-    for (size_t i = 0; err == 0 && i < set->count; i++) {
-        names[i] = set->items[i].text;
+    size_t count = 0;
+    for (size_t i = 0; err == 0 && i < set->count; i++) { /* another program may have added some */
+        if (bel_topic_is_valid(set->items[i].text)) names[count++] = set->items[i].text;
     }
-    if (err == 0) err = bel__operation_name_more(operation, names, set->count);
+    if (err == 0) err = bel__operation_name_more(operation, names, count);
     if (err) {
         bel__operation_fail(operation, err, NULL);
         return;

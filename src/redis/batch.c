@@ -425,10 +425,14 @@ static bool is_reply(const struct bel_value *value)
            bel__result_is_number(&value->items[2], SAME, latest);
 }
 
+/* Gives each item its results. An item that takes all that there are, which may be none, can look
+ * at the first one in any case. */
 static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
 {
+    static const struct bel_value nil = {.type = BEL_VALUE_NIL};
     struct bel_item *item = batch->first, *next;
     size_t at = 0;
+    if (count == 0) items = &nil;
     for (; item != NULL; item = next) {
         size_t results = item->results > 0 ? item->results : count;
         struct bel_results part = {

@@ -26,7 +26,7 @@ struct bel_results {
     int err;                       /* 0, or the error; then there are no results */
     const char *why;               /* if err: the message */
     bool is_moved;                 /* if err: the topic has another number of partitions */
-    const struct bel_value *items; /* of this item alone */
+    const struct bel_value *items; /* of this item alone; nil if there are none */
     size_t count;
     const struct bel_redis_partition *partition; /* that has replied; NULL: a plain command */
 };

@@ -326,6 +326,7 @@ static int read_deliveries(struct part *part, const struct bel_value *list)
     size_t fields = part->is_shared ? 1 : BEL_DELIVERY_FIELDS;
     if (list->type != BEL_VALUE_LIST || list->count % fields != 0) return BEL_EIO;
     size_t count = list->count / fields;
+    if (count > operation->command.claim.count) return BEL_EIO;
     struct bel_delivery *deliveries =
         bel__arena_take(&operation->arena, (count + 1) * sizeof *deliveries);
     if (deliveries == NULL) return BEL_ENOMEM;

@@ -282,7 +282,7 @@ static void sealed(struct bel_item *item, const struct bel_results *results)
 {
     struct bel_operation *operation = item->owner;
     struct bel_settings_change *change = operation->change;
-    bool is_full = results->err == 0 && results->items[0].number == 0;
+    bool is_full = results->err == 0 && bel__result_is_number(&results->items[0], 0, 0);
     change->has_conflict = change->has_conflict || is_full;
     if (!take_off(operation, results)) return;
     if (change->err) {
