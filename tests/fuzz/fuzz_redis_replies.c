@@ -8,6 +8,7 @@
  * Every request is answered exactly once, at the latest when the backend is closed, and everything
  * that an answer points to can be read.
  */
+#include "redis/faststream_token.h"
 #include "redis/redis.h"
 #include "redis/token.h"
 
@@ -40,8 +41,8 @@ static struct bel_redis *redis;
 static struct bel_backend *backend;
 static unsigned asked, answered;
 static struct bel_request requests[REQUESTS_MAX];
-static char token[BEL_TOKEN_BYTES_MAX];
-static struct bel_view tokens[2];
+static char token[BEL_TOKEN_BYTES_MAX], shared_token[BEL_TOKEN_BYTES_MAX];
+static struct bel_view tokens[2]; /* of a native topic; of one of the layout faststream */
 static int listener, server = -1;
 static struct bel_buffer commands; /* what the server has received */
 
@@ -172,6 +173,23 @@ static struct bel_command claim_of(unsigned kind)
     return command;
 }
 
+/* Settings of a topic, its number of partitions, or its layout. */
+static struct bel_command configure_of(unsigned kind)
+{
+    static const struct bel_setting settings[] = {
+        {{"depth", 5}, {"5", 1}},
+        {{"partitions", 10}, {"3", 1}},
+        {{"layout", 6}, {"faststream", 10}},
+        {{"layout", 6}, {"native", 6}},
+    };
+    struct bel_command command = {.verb = BEL_VERB_CONFIGURE};
+    command.configure = (struct bel_configure){.topic = BEL_VIEW("t")};
+    if (kind < 4) return command;
+    command.configure.settings = &settings[kind % 4];
+    command.configure.settings_count = 1;
+    return command;
+}
+
 static struct bel_command command_of(enum bel_verb verb, unsigned kind)
 {
     static struct bel_view ids[2];
@@ -194,13 +212,13 @@ static struct bel_command command_of(enum bel_verb verb, unsigned kind)
         command.ack = (struct bel_ack){.tokens = tokens, .tokens_count = 2};
         break;
     case BEL_VERB_FAIL:
-        command.fail = (struct bel_fail){.token = tokens[0]};
+        command.fail = (struct bel_fail){.token = tokens[kind / 4], .dead = kind % 4 == 3};
         break;
     case BEL_VERB_RELEASE:
-        command.release = (struct bel_release){.token = tokens[0]};
+        command.release = (struct bel_release){.token = tokens[kind / 4]};
         break;
     case BEL_VERB_EXTEND:
-        command.extend = (struct bel_extend){.token = tokens[0]};
+        command.extend = (struct bel_extend){.token = tokens[kind / 4]};
         break;
     case BEL_VERB_LIST:
         command.list = (struct bel_list_query){.topic = target.topic};
@@ -209,8 +227,7 @@ static struct bel_command command_of(enum bel_verb verb, unsigned kind)
         command.purge = (struct bel_purge){.topic = target.topic};
         break;
     case BEL_VERB_CONFIGURE:
-        command.configure = (struct bel_configure){.topic = target.topic};
-        break;
+        return configure_of(kind);
     case BEL_VERB_AGENDA:
         command.agenda = (struct bel_agenda){.topic = target.topic};
         break;
@@ -231,10 +248,12 @@ static void submit(unsigned what)
     bel_backend_submit(backend, request);
 }
 
-static void make_token(void)
+static void make_tokens(void)
 {
     struct bel_token made = {.topic_bytes = 1, .id_bytes = 1, .topic = "t", .id = "a"};
-    tokens[0] = tokens[1] = (struct bel_view){token, bel__lease_token_print(&made, token)};
+    struct bel_faststream_token shared = {.topic_bytes = 1, .topic = "t"};
+    tokens[0] = (struct bel_view){token, bel__lease_token_print(&made, token)};
+    tokens[1] = (struct bel_view){shared_token, bel__faststream_token_print(&shared, shared_token)};
 }
 
 /* --- replies --- */
@@ -413,13 +432,33 @@ static void put_reply(struct bel_buffer *out)
         unsigned count = take() % 6, times = take();
         int64_t time = now.wall.ms + (times % 4 == 1 ? (int64_t)take_number(8) : 0);
         int64_t next = times / 4 % 4 == 1 ? (int64_t)take_number(8) : time;
+        int64_t ring = times / 16 % 4 == 0 ? next : -1;
+        if (times / 4 % 4 == 0) next = -1;
+        if (times / 64 == 3) { /* nothing was done: again, or another number of partitions */
+            next = times % 2 == 0 ? -2 : -3;
+            ring = take() % 70;
+        }
         (void)!bel__buffer_append_format(out, "*%u\r\n", 3 + count);
         put_number(out, time);
-        put_number(out, times / 4 % 4 == 0 ? -1 : next);
-        put_number(out, times / 16 % 4 == 0 ? next : -1);
+        put_number(out, next);
+        put_number(out, ring);
         for (unsigned i = 0; i < count; i++) {
             put_value(out, 0);
         }
+    }
+}
+
+/* The layout of a topic: mostly none. */
+static void put_layout(struct bel_buffer *out)
+{
+    static const char layout[] = "revision 0123456789abcdef\nlayout faststream\n";
+    unsigned kind = take() % 8;
+    if (kind == 7) {
+        put_text(out, layout, sizeof layout - 1);
+    } else if (kind == 6) {
+        put_value(out, 0);
+    } else {
+        put(out, "_\r\n");
     }
 }
 
@@ -439,6 +478,8 @@ static void put_answer(struct bel_buffer *out, const uint8_t *command, size_t by
     } else if (has_word(command, bytes, "TIME")) {
         (void)!bel__buffer_append_format(out, "*2\r\n+%lld\r\n+0\r\n",
                                          (long long)(now.wall.ms / 1000));
+    } else if (has_word(command, bytes, "HGET")) {
+        put_layout(out);
     } else if (has_word(command, bytes, "SMEMBERS") && take() % 4 > 0) {
         put(out, "*1\r\n$1\r\nt\r\n");
     } else {
@@ -553,7 +594,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     now = (struct bel_now){{NS_PER_S}, {1700000000000}, {NS_PER_S}, 0};
     bel__entropy_seed(&entropy, 1);
     bel__buffer_init(&commands, COMMANDS_MAX);
-    make_token();
+    make_tokens();
     listen_at(&address);
     struct bel_redis_options options = {.name_space = "fuzz", .entropy = &entropy.entropy};
     options.servers.path = address.sun_path;
