@@ -89,6 +89,13 @@ static size_t body_room(const struct bel_http_connection *connection)
     return bel__input_share_room(&connection->input, connection->call->body.count);
 }
 
+/* Returns how many bytes of the body the client has announced and not sent. */
+static size_t missing_of(const struct bel_http_connection *connection)
+{
+    if (connection->state != BEL_HTTP_BODY || connection->body.is_chunked) return SIZE_MAX;
+    return (size_t)connection->body.left;
+}
+
 /* Counts the body of the request in the total of all connections. A claim may wait for ever: its
  * body is gone by then. */
 static void count_body(struct bel_http_connection *connection)
@@ -101,6 +108,7 @@ static void count_body(struct bel_http_connection *connection)
         .bytes = is_receiving ? body->capacity : 0,
         .running_bytes = is_running ? body->capacity : 0,
         .is_receiving = is_receiving && body->count >= BEL_INPUT_SMALL_BYTES,
+        .missing = missing_of(connection),
         .progress = connection->body_bytes,
     };
     bel__input_share_set(&connection->input, &state, now_of(connection->http).real);

@@ -3,16 +3,23 @@
 /*
  * The order in which requests became large is the order in which they go on:
  *
- *     receiving   a  b  c  d  e  f        above half of the limit, with two places:
+ *     receiving   a  b  c  d  e  f        above a quarter of the limit, with two places:
  *                 '--'                    a and b are read
  *                       '--------'        c to f are blocked, until a or b is complete or dropped,
  *                                         but those of them that are medium are read
  *
- * Below half of the limit all are read. There are as many places as there is memory, up to three
- * quarters, for what can be missing of the oldest; the last quarter is for the first of them, which
- * always goes on. Above the limit, which needs requests that run or requests of other connections
- * that wait for something else, the first alone is read, and only if none runs: those that run end
- * by themselves and make room.
+ * Below a quarter all are read. There are as many places as there is memory for what the oldest
+ * have announced: a place is a reservation. Reservations begin that early because a request that
+ * has no place keeps what it has: the less the crowd has before it waits, the more of it has places
+ * at a time. The memory for all:
+ *
+ *     |-- all read --|------ places ------|-- medium --|-- the largest request --|
+ *     0             1/4                 large        medium                    limit
+ *
+ * The oldest always goes on. Above the limit, which needs requests that run or requests of other
+ * connections that wait for something else, the first alone is read, and only if none runs: those
+ * that run end by themselves and make room. An announcement may be too low, as that of a request
+ * with several long arguments: it counts as one read at least, so places end where the memory ends.
  */
 #include "session/input_total.h"
 
@@ -21,7 +28,7 @@
 #include <assert.h>
 
 enum {
-    PLACES_MAX = 64,    /* requests that go on above half of the limit */
+    PLACES_MAX = 64,    /* requests that go on in a crowd */
     RESUMED_MAX = 16,   /* at once, so that they do not all find it full again */
     DROPPED_MAX = 1024, /* in a tick */
 };
@@ -31,9 +38,24 @@ static struct bel_input_share *share_of(struct bel_link *link)
     return BEL_CONTAINER_OF(link, struct bel_input_share, receiving);
 }
 
+/* Returns whether large requests need a place. */
 static bool is_crowded(const struct bel_input_total *total)
 {
-    return total->bytes > total->bytes_max / 2;
+    return total->bytes > total->bytes_max / 4;
+}
+
+/* Returns up to which sum medium requests go on. */
+static size_t medium_end(const struct bel_input_total *total)
+{
+    size_t least = total->bytes_max / 4 * 3, largest = total->request_bytes_max;
+    size_t end = largest < total->bytes_max ? total->bytes_max - largest : 0;
+    return end > least ? end : least;
+}
+
+/* Returns up to which sum requests have places. */
+static size_t large_end(const struct bel_input_total *total)
+{
+    return medium_end(total) - total->bytes_max / 8;
 }
 
 /* Returns whether those that run make room without the help of a client. */
@@ -45,15 +67,37 @@ static bool must_wait(const struct bel_input_total *total)
 /* Returns whether medium requests go on. */
 static bool has_medium_room(const struct bel_input_total *total)
 {
-    return total->bytes <= total->bytes_max / 4 * 3;
+    return total->bytes <= medium_end(total);
+}
+
+/* Returns up to which size, with what is missing, a request is medium. */
+static size_t medium_max(const struct bel_input_share *share)
+{
+    size_t max = share->total->bytes_max / 32;
+    if (max > BEL_INPUT_MEDIUM_BYTES) max = BEL_INPUT_MEDIUM_BYTES;
+    bool is_unknown = share->missing == SIZE_MAX || max < BEL_INPUT_UNKNOWN_BYTES;
+    return is_unknown ? BEL_INPUT_UNKNOWN_BYTES : max;
 }
 
 static bool is_medium(const struct bel_input_share *share)
 {
-    return share->bytes < BEL_INPUT_MEDIUM_BYTES;
+    size_t missing = share->missing == SIZE_MAX ? 0 : share->missing;
+    size_t max = medium_max(share);
+    return share->bytes < max && missing <= max - share->bytes;
 }
 
-/* The requests, from the oldest on, that may go on above half of the limit. */
+/* Returns how much memory a request will need in addition. */
+static size_t missing_of(const struct bel_input_share *share)
+{
+    size_t has = share->bytes - share->running_bytes, max = share->total->request_bytes_max;
+    size_t most = has < max ? max - has : 0;
+    if (share->missing >= most) return most;
+    size_t missing = share->missing + share->missing / 4; /* as a buffer grows */
+    if (missing < BEL_INPUT_WINDOW_BYTES) missing = BEL_INPUT_WINDOW_BYTES;
+    return missing < most ? missing : most;
+}
+
+/* The requests, from the oldest on, that may go on in a crowd. */
 struct places {
     struct bel_link *link; /* the last one; NULL before the first */
     size_t room;           /* for what is missing of the next */
@@ -62,7 +106,7 @@ struct places {
 
 static struct places places_of(const struct bel_input_total *total)
 {
-    size_t max = total->bytes_max / 4 * 3;
+    size_t max = large_end(total);
     return (struct places){.room = total->bytes < max ? max - total->bytes : 0};
 }
 
@@ -74,8 +118,7 @@ static struct bel_input_share *next_place(const struct bel_input_total *total,
                                                  : bel__list_next(&total->receiving, places->link);
     if (link == NULL || places->count == PLACES_MAX) return NULL;
     struct bel_input_share *share = share_of(link);
-    size_t has = share->bytes - share->running_bytes, max = total->request_bytes_max;
-    size_t missing = has < max ? max - has : 0;
+    size_t missing = missing_of(share);
     if (places->count > 0 && missing > places->room) return NULL;
     places->room -= missing < places->room ? missing : places->room;
     places->link = link;
@@ -134,6 +177,7 @@ void bel__input_share_set(struct bel_input_share *share, const struct bel_input_
     total->running_bytes += running - share->running_bytes;
     share->bytes = bytes + running;
     share->running_bytes = running;
+    share->missing = state->missing;
     share->progress = state->progress;
     if (share->progress - share->marked >= BEL_INPUT_WINDOW_BYTES) mark(share, now);
     bool was_receiving = bel__link_is_linked(&share->receiving);
@@ -157,7 +201,7 @@ size_t bel__input_share_room(const struct bel_input_share *share, size_t bytes)
 {
     if (share->total == NULL || may_go_on(share)) return SIZE_MAX;
     size_t max = BEL_INPUT_SMALL_BYTES;
-    if (is_medium(share) && has_medium_room(share->total)) max = BEL_INPUT_MEDIUM_BYTES;
+    if (is_medium(share) && has_medium_room(share->total)) max = medium_max(share);
     return bytes < max ? max - bytes : 0;
 }
 
@@ -212,12 +256,15 @@ bool bel__input_total_is_watched(const struct bel_input_total *total)
     return !bel__list_is_empty(&total->receiving);
 }
 
-/* Returns whether a share stands still while others wait: no byte has come in some ticks. */
-static bool is_still(struct bel_input_share *share, bool was_crowded)
+static bool has_blocked(const struct bel_input_total *total)
 {
-    const struct bel_input_total *total = share->total;
-    bool waits = !bel__list_is_empty(&total->blocked) || !bel__list_is_empty(&total->blocked_large);
-    bool has_moved = share->progress != share->seen || !waits || !was_crowded;
+    return !bel__list_is_empty(&total->blocked) || !bel__list_is_empty(&total->blocked_large);
+}
+
+/* Returns whether a share stands still while others wait: no byte has come in some ticks. */
+static bool is_still(struct bel_input_share *share)
+{
+    bool has_moved = share->progress != share->seen || !has_blocked(share->total);
     share->seen = share->progress;
     share->still_ticks = has_moved ? 0 : share->still_ticks + 1;
     return share->still_ticks >= BEL_INPUT_STILL_TICKS && !share->owner->has_input(share);
@@ -235,7 +282,7 @@ static const char *judge(struct bel_input_share *share, struct bel_mono now, boo
         share->still_ticks = 0;
         return NULL;
     }
-    if (!is_blocked && is_still(share, was_crowded)) {
+    if (!is_blocked && is_still(share)) {
         return "the request is incomplete, and nothing of it has arrived in 2 s while others wait";
     }
     if (was_crowded && ++share->crowded_ticks > BEL_INPUT_CROWDED_TICKS_MAX) {
@@ -253,7 +300,8 @@ static const char *judge(struct bel_input_share *share, struct bel_mono now, boo
 
 unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now)
 {
-    bool was_crowded = is_crowded(total);
+    bool was_crowded =
+        total->bytes > total->bytes_max / 2 || (is_crowded(total) && has_blocked(total));
     unsigned dropped = 0;
     struct bel_link *next, *link = bel__list_first(&total->receiving);
     for (; link != NULL && dropped < DROPPED_MAX; link = next) {

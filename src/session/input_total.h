@@ -11,12 +11,13 @@
  *         bel__input_share_block(&share);              ... until `resume` is called
  *     }
  *
- * A request of less than BEL_INPUT_SMALL_BYTES is not counted and never waits. Above half of the
- * limit only the oldest of the other requests go on: as many as fit below three quarters when they
- * are as large as possible, and at least one. Up to there, those of less than
- * BEL_INPUT_MEDIUM_BYTES go on too, so that they need not wait for large ones. So the sum is
- * bounded, and there is always a request that may go on. A request that stands still or trickles is
- * dropped, sooner if others wait for its memory: see bel__input_total_tick().
+ * A request of less than BEL_INPUT_SMALL_BYTES is not counted and never waits. Above a quarter of
+ * the limit the other requests need a place: the oldest have one, as many as fit when all that they
+ * have announced has arrived, and at least one. Requests that announce no more than a medium size
+ * go on without a place, and have an eighth of the limit for themselves, so that they need not wait
+ * for large ones. So the sum is bounded, and there is always a request that may go on. A request
+ * that stands still or trickles is dropped, sooner if others wait for its memory: see
+ * bel__input_total_tick(). Those that stand still have places together, and are dropped together.
  *
  * A request that has arrived is counted until it is answered, but does not wait for its client any
  * more. While such requests run, no other goes on above the limit.
@@ -33,13 +34,14 @@
 
 enum {
     BEL_INPUT_SMALL_BYTES = 16 << 10,
-    BEL_INPUT_MEDIUM_BYTES = 512 << 10,
-    BEL_INPUT_WINDOW_BYTES = 64 << 10,  /* of a request must arrive in a window: */
-    BEL_INPUT_STALL_MS = 30 * 1000,     /* the window */
-    BEL_INPUT_STALL_SOON_MS = 5 * 1000, /* the same above half of the limit */
-    BEL_INPUT_STILL_TICKS = 2,          /* without a byte, above half and while others wait */
-    BEL_INPUT_TICK_MS = 1000,           /* how often to call bel__input_total_tick() */
-    BEL_INPUT_CROWDED_TICKS_MAX = 60,   /* above half of the limit, in which a request is read */
+    BEL_INPUT_MEDIUM_BYTES = 2 << 20,    /* with what is missing; less below a limit of 64 MiB */
+    BEL_INPUT_UNKNOWN_BYTES = 512 << 10, /* the same if a request does not announce its size */
+    BEL_INPUT_WINDOW_BYTES = 64 << 10,   /* of a request must arrive in a window: */
+    BEL_INPUT_STALL_MS = 30 * 1000,      /* the window */
+    BEL_INPUT_STALL_SOON_MS = 5 * 1000,  /* the same in a crowd */
+    BEL_INPUT_STILL_TICKS = 2,           /* without a byte, while others wait */
+    BEL_INPUT_TICK_MS = 1000,            /* how often to call bel__input_total_tick() */
+    BEL_INPUT_CROWDED_TICKS_MAX = 60,    /* in a crowd, in which a request is read */
 };
 
 struct bel_input_share;
@@ -69,12 +71,12 @@ struct bel_input_share {
     struct bel_input_total *total; /* NULL: nothing is counted */
     const struct bel_input_owner *owner;
     struct bel_link receiving, blocked; /* private, as are the next */
-    size_t bytes, running_bytes;
+    size_t bytes, running_bytes, missing;
     uint64_t progress, marked; /* bytes now, and when the window began */
     struct bel_mono moved;     /* when the window began: bytes enough had arrived, or could not */
     uint64_t seen;             /* progress at the last tick */
     unsigned still_ticks;      /* since then it was read, and no byte has arrived */
-    unsigned crowded_ticks;    /* in which the request was read above half of the limit */
+    unsigned crowded_ticks;    /* in which the request was read in a crowd */
     bool is_spared;            /* it had stood still in this window, but its bytes wait */
 };
 
@@ -83,6 +85,7 @@ struct bel_input_state {
     size_t bytes;         /* memory of what has arrived and is not executed */
     size_t running_bytes; /* memory of requests that are executed, which end without the client */
     bool is_receiving;    /* the request waits for bytes of its client */
+    size_t missing;       /* bytes that the client has announced and not sent; SIZE_MAX: unknown */
     uint64_t progress;    /* grows by one with each byte, or faster */
 };
 
@@ -115,10 +118,11 @@ void bel__input_total_admit(struct bel_input_total *total);
 bool bel__input_total_is_watched(const struct bel_input_total *total);
 
 /* Drops all requests of which less than BEL_INPUT_WINDOW_BYTES have arrived in BEL_INPUT_STALL_MS.
- * Above half of the limit: in BEL_INPUT_STALL_SOON_MS, and also those that were read in
- * BEL_INPUT_CROWDED_TICKS_MAX such ticks, and those of which nothing has arrived in
- * BEL_INPUT_STILL_TICKS while others are not read. Time in which a share was not read although its
- * client had sent bytes does not count. Returns the number of dropped requests. */
+ * In a crowd, which is above half of the limit, or above a quarter while others are not read: in
+ * BEL_INPUT_STALL_SOON_MS, and also those that were read in BEL_INPUT_CROWDED_TICKS_MAX such ticks,
+ * and those of which nothing has arrived in BEL_INPUT_STILL_TICKS while others are not read. Time
+ * in which a share was not read although its client had sent bytes does not count. Returns the
+ * number of dropped requests. */
 unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now);
 
 #endif

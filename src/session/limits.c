@@ -67,6 +67,7 @@ void bel__session_count_input(struct bel_session *session)
                         session->request_bytes == 0 && bel__session_may_add(session) &&
                         session->crowd == BEL_SESSION_CROWD_NONE &&
                         session->in.count >= BEL_INPUT_SMALL_BYTES,
+        .missing = bel__resp_missing(&session->parser, session->in.count),
         .progress = 2 * session->consumed + session->in.count,
     };
     bel__input_share_set(share, &state, session->service->now->real);

@@ -407,6 +407,13 @@ static size_t drop_passed(struct bel_resp_parser *parser)
     return passed;
 }
 
+size_t bel__resp_missing(const struct bel_resp_parser *parser, size_t bytes)
+{
+    if (parser->state != BODY || parser->position > bytes) return 0;
+    size_t has = bytes - parser->position, wanted = parser->argument_bytes + END_BYTES;
+    return has < wanted ? wanted - has : 0;
+}
+
 enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, size_t bytes,
                                     size_t *out_used)
 {

@@ -79,6 +79,10 @@ void bel__resp_finish(struct bel_resp_parser *parser);
 enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, size_t bytes,
                                     size_t *out_used);
 
+/* Returns how many bytes, at least, an incomplete request lacks of the argument that it has
+ * announced; `bytes` as for bel__resp_parse(). */
+size_t bel__resp_missing(const struct bel_resp_parser *parser, size_t bytes);
+
 /* Returns an argument of the request that was just parsed. */
 static inline struct bel_view bel__resp_argument(const struct bel_resp_parser *parser,
                                                  const void *data, size_t index)
