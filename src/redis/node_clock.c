@@ -52,9 +52,11 @@ int bel__clocks_open(struct bel_redis *node)
 
 void bel__clocks_close(struct bel_redis *node)
 {
-    for (struct bel_link *link; (link = bel__list_take_first(&node->clocks)) != NULL;) {
+    for (struct bel_link *link = bel__list_first(&node->clocks), *next; link != NULL; link = next) {
+        next = bel__list_next(&node->clocks, link);
         destroy(BEL_CONTAINER_OF(link, struct bel_node_clock, link));
     }
+    bel__list_init(&node->clocks);
 }
 
 bool bel__node_gives_time(const struct bel_redis *node)

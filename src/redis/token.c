@@ -55,7 +55,9 @@ struct bits {
 static unsigned share_of(const struct bits *bits, unsigned count)
 {
     unsigned room = (unsigned)(BITS_PER_CHARACTER - bits->at % BITS_PER_CHARACTER);
-    return count < room ? count : room;
+    unsigned share = count < room ? count : room;
+    assert(share > 0 && share <= BITS_PER_CHARACTER);
+    return share;
 }
 
 /* Returns how far these are from the end of the character. */
@@ -169,7 +171,7 @@ static void get_head(struct bits *bits, struct bel_token *out)
 
 bool bel__lease_token_parse(struct bel_view text, struct bel_token *out)
 {
-    char sextets[BEL_TOKEN_BYTES_MAX], again[BEL_TOKEN_BYTES_MAX];
+    char sextets[BEL_TOKEN_BYTES_MAX] = {0}, again[BEL_TOKEN_BYTES_MAX];
     const char *data = text.data;
     if (text.bytes > sizeof sextets || text.bytes * BITS_PER_CHARACTER < HEAD_BITS) return false;
     for (size_t i = 0; i < text.bytes; i++) {
