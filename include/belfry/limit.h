@@ -74,7 +74,7 @@ struct bel_limit_state {
     uint64_t burst;
     uint64_t concurrency;          /* 0: no limit */
     uint64_t running;              /* leases of its timers, and of those below it */
-    uint64_t parked;               /* ready timers in memory that wait for it */
+    uint64_t parked;               /* ready timers in memory that wait because it is closed */
     struct bel_wall limited_until; /* 0: not limited */
     enum bel_breaker breaker;
     uint64_t breaker_failures; /* that open it; 0: off */

@@ -317,10 +317,26 @@ static void check_ahead(const struct timer *timer)
     CHECK_EQ(bel__picker_leases(&picker, &standing), (uint64_t)count_leases(timer->share));
 }
 
+/* Returns how many timers that are not leased have a gate, or one below it: 4 is below 2, and 2 and
+ * 3 below 1. */
+static uint64_t count_ready(unsigned gate)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < timer_count; i++) {
+        unsigned at = timers[i].is_leased ? 0 : timers[i].gate;
+        while (at > gate) {
+            at /= 2;
+        }
+        count += at == gate;
+    }
+    return count;
+}
+
 static void check_gates(void)
 {
     uint64_t parked = 0;
     for (unsigned gate = 1; gate <= GATES; gate++) {
+        CHECK_EQ(gates[gate].timers, count_ready(gate));
         CHECK(is_closed[gate] || gates[gate].parked_timers == 0);
         CHECK((gates[gate].parked_timers > 0) == !bel__list_is_empty(&gates[gate].parked));
         parked += gates[gate].parked_timers;
@@ -370,7 +386,7 @@ static void begin(uint64_t seed)
     bel__picker_init(&picker, secret);
     bel__picker_set_offset(&picker, OFFSET);
     for (unsigned gate = 0; gate <= GATES; gate++) {
-        bel__gate_init(&gates[gate]);
+        bel__gate_init(&gates[gate], gate > 1 ? &gates[gate / 2] : NULL);
         is_closed[gate] = false;
     }
     for (unsigned share = 0; share < SHARES_MAX; share++) {

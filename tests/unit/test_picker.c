@@ -590,7 +590,7 @@ static void a_closed_gate_parks_lines(void)
     struct bel_ready ready;
     struct bel_pick pick;
     setup();
-    bel__gate_init(&gate);
+    bel__gate_init(&gate, NULL);
     for (uint64_t i = 1; i <= 3; i++) {
         ready = timer(i, 128, i);
         CHECK(bel__picker_add(&picker, &a, &ready) == 0);

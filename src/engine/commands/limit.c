@@ -184,7 +184,6 @@ static int show(struct bel_engine *engine, const struct bel_resource *resource,
         .burst = limits->burst == 0 ? 1 : limits->burst,
         .concurrency = limits->concurrency,
         .running = resource->leases,
-        .parked = resource->gate.parked_timers,
         .breaker = breaker_of(engine, limits),
         .breaker_failures = limits->breaker_failures,
         .breaker_open_ms = limits->breaker_open_ms,
@@ -193,7 +192,9 @@ static int show(struct bel_engine *engine, const struct bel_resource *resource,
     };
     if (out->name.data == NULL) return BEL_ENOMEM;
     uint64_t until;
-    out->closed_by = word_of(bel__limits_closed(limits, now, resource->leases, &until));
+    enum bel_closed_by closed = bel__limits_closed(limits, now, resource->leases, &until);
+    out->closed_by = word_of(closed);
+    if (closed != BEL_CLOSED_BY_NOTHING) out->parked = resource->gate.timers;
     show_work(engine, resource, out);
     if (now < limits->until) out->limited_until = wall_of(engine, limits->until);
     if (out->breaker == BEL_BREAKER_OPEN) {

@@ -24,9 +24,9 @@ void bel__picker_init(struct bel_picker *picker, struct bel_siphash_key secret)
     bel__sorted_init(&picker->ready);
 }
 
-void bel__gate_init(struct bel_gate *gate)
+void bel__gate_init(struct bel_gate *gate, struct bel_gate *above)
 {
-    *gate = (struct bel_gate){0};
+    *gate = (struct bel_gate){.above = above};
     bel__list_init(&gate->parked);
 }
 

@@ -85,8 +85,10 @@ struct bel_ready {
 
 /* A resource as pickers see it. */
 struct bel_gate {
+    struct bel_gate *above; /* api for api/search, which must outlive this gate; NULL: none */
     struct bel_list parked; /* lines that wait for this gate to open */
     uint64_t parked_timers; /* in these lines */
+    uint64_t timers;        /* with this resource, or one below it, parked or not */
     uint64_t lines;         /* lines of timers with this resource: the gate must outlive them */
 };
 
@@ -126,8 +128,8 @@ void bel__picker_init(struct bel_picker *picker, struct bel_siphash_key secret);
 /* Frees all memory, including shares that have leases. */
 void bel__picker_finish(struct bel_picker *picker);
 
-/* Makes a gate without lines. */
-void bel__gate_init(struct bel_gate *gate);
+/* Makes a gate without lines. `above` may be NULL. */
+void bel__gate_init(struct bel_gate *gate, struct bel_gate *above);
 
 /* Sets the difference of wall ms and the engine lane's time. The picker must have no ready
  * timer. */

@@ -73,7 +73,7 @@ static int make(struct bel_engine *engine, struct bel_view name, struct bel_reso
     struct bel_resources *resources = &engine->resources;
     struct bel_resource *resource = calloc(1, sizeof *resource + name.bytes);
     if (resource == NULL) return BEL_ENOMEM;
-    bel__gate_init(&resource->gate);
+    bel__gate_init(&resource->gate, above == NULL ? NULL : &above->gate);
     resource->limits = bel__limits_default();
     resource->above = above;
     resource->wake = BEL_TIMER_NONE;

@@ -203,11 +203,21 @@ void bel__line_in(struct bel_line *line)
     bel__treap_put(&line->share->open, &line->by_head, bel__lines_compare);
 }
 
+/* Counts timers of a gate, for those above it too. */
+static void count_at(struct bel_gate *gate, uint64_t delta)
+{
+    for (; gate != NULL; gate = gate->above) {
+        gate->timers += delta;
+    }
+}
+
 void bel__line_count(struct bel_ready_queue *queue, struct bel_line *line, bool is_added)
 {
     uint64_t delta = is_added ? 1 : UINT64_MAX;
     queue->count += delta;
-    if (line == NULL || line->parked_at == NULL) return;
+    if (line == NULL) return;
+    count_at(line->gate, delta);
+    if (line->parked_at == NULL) return;
     line->picker->parked += delta;
     line->parked_at->parked_timers += delta;
 }
@@ -400,6 +410,7 @@ void bel__share_empty(struct bel_picker *picker, struct bel_share *share)
             picker->parked -= line->queue.count;
             line->parked_at->parked_timers -= line->queue.count;
         }
+        count_at(line->gate, 0 - line->queue.count);
         line->queue.count = 0;
         bel__line_free(line);
     }
