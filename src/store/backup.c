@@ -14,6 +14,9 @@
  * the tree lacks are read from the log, and the copy gets the rows of both. No segment of the log
  * is released meanwhile.
  *
+ * A target that does not exist is made under another name, and gets its own when the placeholder is
+ * in it: an empty directory would be taken for a new store.
+ *
  * The rows that are read from the old tree and their sum are counted. If they differ from what the
  * old tree says, it has lost rows, and the backup fails. Before its superblock is written, the copy
  * cannot be opened, and a later backup may replace it. The log of the copy does not begin with
@@ -279,12 +282,25 @@ static void see(void *context, const char *name)
     if (strcmp(name, "LOCK") != 0 && strcmp(name, "lost+found") != 0) *(bool *)context = true;
 }
 
+/* Writes the placeholder, and lets a new target appear. */
+static int begin_target(struct bel_io *io, const char *path, struct bel_why *why)
+{
+    struct bel_why found = {0};
+    int begun = bel__log_begin_copy(io, &found);
+    bool has_name = bel__log_look(io, NULL) != BEL_ENOTFOUND; /* maybe of an empty file */
+    int err = has_name && io->appear != NULL ? io->appear(io) : 0;
+    if (begun) return bel__why_say(why, begun, "%s/%s", path, found.text);
+    return err ? bel__why_system(why, err, path, "made") : 0;
+}
+
 /* Locks the target, which must be empty or an unfinished backup, and writes the placeholder. */
 static int take_directory(struct bel_store *store, struct bel_backup *backup, struct bel_why *why)
 {
     const char *path = backup->path;
     bool is_taken = false;
-    int err = store->io->open_other(store->io, path, &backup->io);
+    bool may_hide = store->io->open_hidden != NULL;
+    int err = may_hide ? store->io->open_hidden(store->io, path, &backup->io)
+                       : store->io->open_other(store->io, path, &backup->io);
     if (err && errno == ENOTDIR) {
         return bel__why_say(why, BEL_ECONFLICT, "%s exists and is not a folder", path);
     }
@@ -295,9 +311,8 @@ static int take_directory(struct bel_store *store, struct bel_backup *backup, st
     if (bel__log_look(io, NULL) != BEL_ECORRUPT) err = io->list(io, see, &is_taken);
     if (err) return bel__why_system(why, err, path, "read");
     if (is_taken) return bel__why_say(why, BEL_ECONFLICT, "%s is not empty", path);
-    struct bel_why found = {0};
-    err = bel__log_begin_copy(io, &found);
-    if (err) return bel__why_say(why, err, "%s/%s", path, found.text);
+    err = begin_target(io, path, why);
+    if (err) return err;
     return bel__directory_sign(io, path, why);
 }
 

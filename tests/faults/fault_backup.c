@@ -148,8 +148,8 @@ static bool check_refused(bool may_be_whole)
         CHECK(may_be_whole);
         return true;
     }
-    if (!exists("superblock")) { /* nothing was written yet */
-        CHECK(err == BEL_ENOTFOUND && !exists("tree") && !exists("log-0"));
+    if (!exists("superblock")) { /* an empty directory would be taken for a new store */
+        CHECK(err == BEL_ENOTFOUND && !exists("."));
         return false;
     }
     CHECK(err == BEL_ECORRUPT);

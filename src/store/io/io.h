@@ -95,6 +95,11 @@ struct bel_io {
     /* Opens another directory by its path, and creates it if it does not exist: the target of a
      * backup. destroy() removes a directory that was created, if it is empty. Optional. */
     int (*open_other)(struct bel_io *io, const char *path, struct bel_io **out);
+    /* The same, but a directory that is created is called PATH.unfinished until appear() gives it
+     * its name: nobody takes it for an empty one meanwhile. appear() does nothing for other
+     * directories, and returns BEL_EIO if something else has the name by now. Optional. */
+    int (*open_hidden)(struct bel_io *io, const char *path, struct bel_io **out);
+    int (*appear)(struct bel_io *io);
 
     void (*destroy)(struct bel_io *io); /* unlocks, too */
 };

@@ -33,6 +33,7 @@ enum {
 };
 
 static const char lock_name[] = "LOCK";
+static const char hidden_end[] = ".unfinished";
 
 struct bel_io_file {
     int fd;
@@ -46,6 +47,7 @@ struct system_io {
     int directory, lock; /* descriptors, or -1 */
     bool is_signed;      /* LOCK has our process id */
     char *made_path;     /* of a directory that open_other() has made; or NULL */
+    bool is_hidden;      /* made_path ends in `hidden_end`, which appear() removes */
 
     pthread_mutex_t mutex; /* protects the next */
     struct bel_why failure;
@@ -396,17 +398,22 @@ static void destroy(struct bel_io *io)
     free(self);
 }
 
-/* Creates the directory, unless it exists, and syncs its parent. Sets `*out_is_made`. */
-static int make_directory(const char *path, bool *out_is_made)
+/* Returns a copy of a path with an end, and without slashes before that. */
+static char *copy_path(const char *path, const char *end)
 {
-    *out_is_made = mkdir(path, MODE_DIRECTORY) == 0;
-    if (!*out_is_made) return errno == EEXIST ? 0 : code_of(errno);
-    char *copy = strdup(path);
-    if (copy == NULL) return BEL_ENOMEM;
-    size_t bytes = strlen(copy);
-    while (bytes > 1 && copy[bytes - 1] == '/') {
-        copy[--bytes] = 0;
+    size_t bytes = strlen(path), size = bytes + strlen(end) + 1;
+    char *copy = malloc(size);
+    while (bytes > 1 && path[bytes - 1] == '/') {
+        bytes--;
     }
+    if (copy != NULL) (void)snprintf(copy, size, "%.*s%s", (int)bytes, path, end);
+    return copy;
+}
+
+static int sync_parent(const char *path)
+{
+    char *copy = copy_path(path, "");
+    if (copy == NULL) return BEL_ENOMEM;
     char *slash = strrchr(copy, '/');
     if (slash != NULL) slash[slash == copy] = 0;
     int fd = open_at(AT_FDCWD, slash == NULL ? "." : copy, O_RDONLY | O_DIRECTORY);
@@ -416,6 +423,33 @@ static int make_directory(const char *path, bool *out_is_made)
     return err;
 }
 
+/* Creates the directory, unless it exists, and syncs its parent. Sets `*out_is_made`. */
+static int make_directory(const char *path, bool *out_is_made)
+{
+    *out_is_made = mkdir(path, MODE_DIRECTORY) == 0;
+    if (!*out_is_made) return errno == EEXIST ? 0 : code_of(errno);
+    return sync_parent(path);
+}
+
+static int appear(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    if (!self->is_hidden) return 0;
+    char *path = copy_path(self->made_path, "");
+    if (path == NULL) return BEL_ENOMEM;
+    path[strlen(path) - strlen(hidden_end)] = 0;
+    int err = rename(self->made_path, path) == 0 ? 0 : code_of(errno);
+    if (err) {
+        free(path);
+        return err == BEL_ENOTFOUND ? BEL_EIO : err;
+    }
+    free(self->made_path);
+    self->made_path = path;
+    self->is_hidden = false;
+    return sync_parent(path);
+}
+
+static int open_hidden(struct bel_io *io, const char *path, struct bel_io **out);
 static int open_other(struct bel_io *io, const char *path, struct bel_io **out);
 
 /* Opens a directory. Sets `*out_is_made` to whether it did not exist before. */
@@ -442,6 +476,8 @@ static int open_system(const char *path, struct bel_io **out, bool *out_is_made)
         .pause = pause_for,
         .failure = failure,
         .open_other = open_other,
+        .open_hidden = open_hidden,
+        .appear = appear,
         .destroy = destroy,
     };
     int err = make_directory(path, out_is_made);
@@ -473,5 +509,22 @@ static int open_other(struct bel_io *io, const char *path, struct bel_io **out)
     int err = open_system(path, out, &is_made);
     if (err != 0 || !is_made) return err;
     of(*out)->made_path = strdup(path); /* without memory, an empty directory may stay */
+    return 0;
+}
+
+static int open_hidden(struct bel_io *io, const char *path, struct bel_io **out)
+{
+    struct stat info;
+    bool is_made;
+    if (stat(path, &info) == 0 || errno != ENOENT) return open_other(io, path, out);
+    char *hidden = copy_path(path, hidden_end);
+    if (hidden == NULL) return BEL_ENOMEM;
+    int err = open_system(hidden, out, &is_made);
+    if (err) {
+        free(hidden);
+        return err;
+    }
+    of(*out)->made_path = hidden;
+    of(*out)->is_hidden = true;
     return 0;
 }
