@@ -132,6 +132,10 @@ static int make_key_line(char **arguments)
 {
     const char *name = arguments[0] != NULL ? arguments[0] : "default";
     const char *permissions = arguments[0] != NULL && arguments[1] != NULL ? arguments[1] : "all";
+    if (arguments[0] != NULL && arguments[1] != NULL && arguments[2] != NULL) {
+        return refuse("--hash-key: expected a name and permissions without spaces, as in mailer "
+                      "read,write,@mail*");
+    }
     char key[BEL_KEY_BYTES_MAX + 2], line[BEL_KEY_LINE_BYTES];
     uint8_t salt[16];
     if (bel__entropy_fill(bel__entropy_system(), salt, sizeof salt) != 0) return SERVE_FAILED;

@@ -170,6 +170,13 @@ def test_guesses_are_delayed_and_logged():
             guesser.close()
 
 
+def test_permissions_are_one_word():
+    """What is behind the permissions would be lost, and the key would not be limited to topics."""
+    status, line, errors = run("serve", "--hash-key", "mailer", "all", "@mail",
+                               stdin=KEYS["mailer"] + "\n")
+    assert status == 2 and line == "" and "without spaces" in errors, (status, line, errors)
+
+
 def test_keys_are_read_again():
     with Keys(line_of("root"), line_of("reader"), line_of("mailer")) as keys, \
             serve(keys) as server, enter(server, "root") as root, \
