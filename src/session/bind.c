@@ -192,7 +192,7 @@ static int take_all(struct bel_bound *bound, const struct bel_words *words, stru
 /* --- values --- */
 
 /* 1973 in milliseconds, the year 5138 in seconds. */
-#define SECONDS_MAX UINT64_C(100000000000)
+#define SECONDS_MAX INT64_C(100000000000)
 
 static int read_number(const struct bel_argument *argument, struct bel_bound_value *value,
                        struct bel_why *why)
@@ -221,11 +221,13 @@ static int read_duration(const struct bel_argument *argument, struct bel_bound_v
     return err == 0 ? 0 : refuse_text(argument, text, &error, why);
 }
 
-/* Returns whether a time is a number that would be a day soon after 1970 in milliseconds. */
-static bool is_in_seconds(struct bel_view text)
+/* Returns what is wrong with a time that is a number; NULL if nothing is, or if it is none. */
+static const char *epoch_fault(struct bel_view text)
 {
-    uint64_t number;
-    return bel__parse_u64(text.data, text.bytes, 0, SECONDS_MAX - 1, &number) == 0;
+    int64_t number;
+    int err = bel__parse_i64(text.data, text.bytes, INT64_MIN, SECONDS_MAX - 1, &number);
+    if (err) return NULL;
+    return number < 0 ? "is before 1970" : "looks like seconds";
 }
 
 static int read_time(const struct bel_argument *argument, struct bel_bound_value *value,
@@ -234,11 +236,12 @@ static int read_time(const struct bel_argument *argument, struct bel_bound_value
     struct bel_text_error error;
     struct bel_view text = value->text;
     int err = bel_instant_parse(text.data, text.bytes, options, &value->time, &error);
-    if (err == 0 && argument->refuses_seconds && is_in_seconds(text)) {
+    const char *fault = err == 0 && argument->refuses_seconds ? epoch_fault(text) : NULL;
+    if (fault != NULL) {
         return bel__refusal(why, "BADARG",
-                            "%s '%.*s': looks like seconds; expected milliseconds since 1970, or "
-                            "a time like 2030-01-31T09:00:00Z",
-                            argument->name, shown(text), (const char *)text.data);
+                            "%s '%.*s': %s; expected milliseconds since 1970, or a time like "
+                            "2030-01-31T09:00:00Z",
+                            argument->name, shown(text), (const char *)text.data, fault);
     }
     if (err == 0) return 0;
     if (err == BEL_EINVAL) return refuse_text(argument, text, &error, why);
