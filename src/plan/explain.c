@@ -400,7 +400,8 @@ void bel__explain_cron(struct writer *writer, const struct bel_cron *cron)
 {
     unsigned times =
         count_bits(cron->hours) * count_bits(cron->minutes) * count_bits(cron->seconds);
-    if (times <= TIMES_MAX && cron->star_steps[CRON_HOUR] == 0) {
+    bool steps_hours = cron->star_steps[CRON_HOUR] != 0 && count_bits(cron->hours) > 1;
+    if (times <= TIMES_MAX && !steps_hours) {
         put_times(writer, cron);
     } else {
         put_fields(writer, cron);

@@ -192,6 +192,8 @@ static void times_of_day_in_english(void)
         {"*/10 * 9-17 * * *", "Every 10 seconds of hours 9 to 17, UTC."},
         {"0 */7 * * *", "At minute 0 of hours 0, 7, 14 and 21, UTC."},
         {"0 */2 * * *", "Every 2 hours, UTC."},
+        {"0 */30 * * *", "At 00:00, UTC."},
+        {"15,45 */24 * * *", "At 00:15 and 00:45, UTC."},
         {"0 * * * *", "Every hour, UTC."},
         {"0 9-17 * * *", "Every hour from 09:00 to 17:00, UTC."},
         {"0 22-6 * * 1-5", "Every hour from 22:00 to 06:00 on Monday to Friday, UTC."},
