@@ -13,6 +13,7 @@
 #include "cli/option_hint.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/relative_time.h"
 #include "cli/value.h"
 #include "commands/arguments.h"
 #include "commands/settings.h"
@@ -547,12 +548,12 @@ static int add_words(struct cli_request *request, const struct typed *typed)
     return refuse_rest(request, typed, typed->words[next]);
 }
 
-static bool has_local_time(const struct typed *typed)
+static bool has_time(const struct typed *typed, bool (*is)(const char *text))
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
         const struct choice *choice = &typed->choices[i];
         if (choice->option->type != BEL_ARGUMENT_TIME) continue;
-        if (bel__local_time_is(choice->value)) return true;
+        if (is(choice->value)) return true;
     }
     return false;
 }
@@ -580,7 +581,9 @@ static int read_zone(struct cli_request *request, struct typed *typed)
     request->zone = zone;
     bool has_rule = choice_of(typed, "CRON") != NULL || choice_of(typed, "RRULE") != NULL;
     if (has_rule) return CLI_OK;
-    if (has_local_time(typed)) {
+    bool has_every = choice_of(typed, "EVERY") != NULL;
+    bool is_distance = !has_every && has_time(typed, bel__relative_time_is); /* in every zone */
+    if (is_distance || has_time(typed, bel__local_time_is)) {
         size_t kept = 0;
         for (size_t i = 0; i < typed->choices_count; i++) {
             bool is_zone = typed->choices[i].option->type == BEL_ARGUMENT_ZONE;
@@ -589,7 +592,7 @@ static int read_zone(struct cli_request *request, struct typed *typed)
         typed->choices_count = kept;
         return CLI_OK;
     }
-    if (choice_of(typed, "EVERY") == NULL) return CLI_OK;
+    if (!has_every) return CLI_OK;
     return complain(request, "--tz has no effect on --every",
                     ": an interval is the same in every time zone; use --cron");
 }

@@ -362,6 +362,7 @@ exits a_date_without_a_time 2 "needs a time of day, as in '2030-12-24 09:00'" \
 is a_time_of_the_servers_day 1893513600000 due --at 17:00 --tz Europe/Berlin
 is the_next_day_of_the_server 1893571200000 due --at 'tomorrow at 9am' --tz Europe/Berlin
 is a_distance_from_the_servers_now 1893492000000 due --at +2h
+is a_distance_in_any_zone 1893492000000 due --at +2h --tz Europe/Berlin
 is a_distance_in_words 1893485100000 due --at 'in 5 minutes'
 is now_is_the_servers 1893484800000 due --at now
 is a_list_up_to_a_distance 'h	ready	1893484800000	0	x' "$belfry" list human --to +1m
