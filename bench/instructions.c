@@ -33,6 +33,8 @@ enum {
     ID_BYTES = 26, /* that the engine makes */
     TEXT_BYTES = 64 << 10,
     SEED = 4711,
+    CROWD_FEW = 100, /* topics that come due at once */
+    CROWD_MANY = 2000,
 };
 
 const struct engine_traits engine_traits = {.name = "instructions"};
@@ -297,6 +299,41 @@ static void measure_tasks(void)
     end_all("task: claim and ack, batches of 100", OPS);
 }
 
+/* Timers in many topics are due at once, and each topic has a claim that waits. */
+static void measure_crowd(const char *name, size_t topics)
+{
+    static struct bel_request crowd[CROWD_MANY];
+    static char names[CROWD_MANY][ID_BYTES];
+    static struct bel_view views[CROWD_MANY];
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    command.schedule.payload = view("the payload of a timer: 32 bytes");
+    command.schedule.when = BEL_WHEN_IN;
+    command.schedule.delay_ms = 1000;
+    for (size_t i = 0; i < topics; i++) {
+        int bytes = snprintf(names[i], sizeof names[i], "crowd-%u", (unsigned)i);
+        command.schedule.topic = views[i] = (struct bel_view){names[i], (size_t)bytes};
+        submit(&crowd[i], command);
+    }
+    turns();
+    command = (struct bel_command){.verb = BEL_VERB_CLAIM};
+    for (size_t i = 0; i < topics; i++) {
+        command.claim = (struct bel_claim){
+            .topics = &views[i], .topics_count = 1, .count = 1, .wait_ms = BENCH_HOUR_MS};
+        submit(&crowd[i], command);
+    }
+    while (bel_backend_turn(backend, now).due.ns <= now.boot.ns) {} /* until all wait */
+    if (waiting != topics) bench_fail("a claim does not wait");
+    now.boot.ns += UINT64_C(1000) * BENCH_MS;
+    now.real.ns += UINT64_C(1000) * BENCH_MS;
+    begin_all();
+    turns();
+    end_all(name, topics);
+    for (size_t i = 0; i < tokens_count; i++) {
+        ack(&tokens[i], 1);
+    }
+    tokens_count = 0;
+}
+
 /* --- RESP, and a log --- */
 
 static struct bel_service service;
@@ -497,6 +534,10 @@ int main(int argc, char **argv)
     measure_verbs();
     measure_lifecycles();
     measure_tasks();
+    bel_engine_close(engine);
+    open_engine(NULL);
+    measure_crowd("a waiting claim, 100 topics due at once", CROWD_FEW);
+    measure_crowd("a waiting claim, 2,000 topics due at once", CROWD_MANY);
     bel_engine_close(engine);
     open_engine(argv[1]);
     measure_server();

@@ -497,7 +497,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     err = load_secrets(engine);
     if (err == 0) err = load_times(engine, options->now);
     if (err == 0) err = bel__wakes_open(engine);
-    if (err == 0) err = bel__wait_open(engine);
+    if (err == 0) err = bel__wait_open(engine, secret);
     if (err == 0) err = bel__topics_load(engine);
     if (err == 0) err = bel__resources_open(engine);
     if (err == 0) err = bel__jobs_open(engine, options->job_retention_ms);

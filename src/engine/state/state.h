@@ -9,7 +9,7 @@
  *     by time       retention  plan_ring ---> expiry
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
- *     memory        ready, lease ---> resource ---> wait, resource_row, limits
+ *     memory        ready, lease ---> resource ---> wait ---> hot; resource_row, limits
  *                   wakes  topic  topic_row  answers  dependency  times  pressure  job_marks
  *                   work
  *     order         picker, picker_check ---> share

@@ -116,7 +116,9 @@ static int enter(struct bel_engine *engine, struct bel_topic_state *topic)
     struct bel_topics *topics = &engine->topics;
     int err = make_room(topics, topic->number);
     if (err) return err;
-    err = bel__wakes_reserve(engine, bel__map_count(&topics->by_name) + 1);
+    uint32_t count = bel__map_count(&topics->by_name) + 1;
+    err = bel__wakes_reserve(engine, count);
+    if (err == 0) err = bel__hot_reserve(&engine->waiting.hot, count);
     if (err) return err;
     err = bel__map_put(&topics->by_name, topic->name, topic->name_bytes, (uintptr_t)topic);
     if (err) return err;

@@ -62,7 +62,8 @@ struct bel_topic_state {
     struct bel_topic_state *next_expiry_behind;
     struct bel_topic_work *work; /* NULL: no timer was claimed, or too many topics have one */
     struct bel_list waiters;
-    struct bel_link hot; /* link in engine->waiting.hot, or .later */
+    struct bel_link later; /* link in engine->waiting.later; not while it is hot */
+    uint32_t hot_place;    /* place in engine->waiting.hot, from 1; 0: not hot */
     uint32_t name_bytes;
     char name[];
 };

@@ -9,20 +9,22 @@
 #include "belfry/backend.h"
 #include "belfry/wheel.h"
 #include "core/list.h"
+#include "core/map.h"
+#include "engine/state/hot.h"
 
 struct bel_engine;
 struct bel_topic_state;
 
 struct bel_waiting {
-    struct bel_list orphans; /* waiters for topics that do not exist */
-    struct bel_list hot;     /* topics whose first waiter may be served */
+    struct bel_map orphans;  /* waiters for topics that do not exist, by name */
+    struct bel_hot hot;      /* topics whose first waiter may be served; has room for all topics */
     struct bel_list later;   /* topics that are hot from the next turn on */
     struct bel_wheel *wheel; /* by end of wait, real time in ns */
     uint64_t parked;         /* claims parked so far; gives their order */
     uint64_t served;         /* deliveries so far; see bel_topic_state.served */
 };
 
-BEL_CHECKED int bel__wait_open(struct bel_engine *engine);
+BEL_CHECKED int bel__wait_open(struct bel_engine *engine, struct bel_siphash_key secret);
 void bel__wait_close(struct bel_engine *engine);
 
 /* Parks a claim. Returns 0 or BEL_ENOMEM. */
@@ -36,7 +38,7 @@ void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic);
 
 /* Returns the claim to serve next: of the first claims in line at all hot topics, the oldest.
  * Returns NULL if there is none. */
-struct bel_request *bel__wait_first(struct bel_engine *engine);
+struct bel_request *bel__wait_first(const struct bel_engine *engine);
 
 /* Notes that this claim got nothing. Topics where it is first in line are no longer hot. */
 void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request);
