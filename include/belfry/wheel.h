@@ -104,6 +104,11 @@ BEL_CHECKED int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint
  * Returns the number moved and sets `result` of each. */
 size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, size_t count);
 
+/* Prefetches what the wheel keeps for a timer that is re-armed, cancelled or found soon: with a
+ * million timers, a call some operations before the operation saves a cache miss. Changes nothing,
+ * and any handle is allowed, of an ended timer too. */
+void bel_wheel_expect(const struct bel_wheel *wheel, bel_timer_t timer);
+
 /* Disarms a timer. Returns false if it is not armed: popped or cancelled before, or of another
  * wheel. The next timer armed reuses its memory. */
 bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer);

@@ -299,6 +299,7 @@ static void check_ended(struct world *w)
 {
     bel_timer_t timer = w->ended[random_below(&w->random, ENDED)];
     struct bel_wheel_timer found;
+    bel_wheel_expect(w->wheel, timer);
     CHECK(!bel_wheel_find(w->wheel, timer, &found));
     CHECK(!bel_wheel_cancel(w->wheel, timer));
     CHECK(bel_wheel_rearm(w->wheel, timer, w->now) == BEL_ESTALE);

@@ -563,6 +563,19 @@ static void rearm_many_says_how_each_one_went(void)
     teardown();
 }
 
+static void expecting_takes_any_handle(void)
+{
+    setup(1000);
+    bel_wheel_expect(wheel, 1);
+    bel_timer_t timer = arm(5000, 1);
+    bel_wheel_expect(wheel, timer);
+    bel_wheel_expect(wheel, UINT64_MAX);
+    check_pops(5000, 1);
+    bel_wheel_expect(wheel, timer);
+    check_refused(timer);
+    teardown();
+}
+
 static void find_looks_and_changes_nothing(void)
 {
     struct bel_wheel_timer found;
@@ -771,6 +784,7 @@ int main(void)
     RUN(a_wheel_asleep_for_an_hour_learns_of_an_earlier_timer);
     RUN(pop_many_takes_no_more_than_it_may);
     RUN(rearm_many_says_how_each_one_went);
+    RUN(expecting_takes_any_handle);
     RUN(find_looks_and_changes_nothing);
     RUN(count_is_exact);
     RUN(a_walk_visits_in_order_and_leaves_the_wheel_alone);

@@ -272,6 +272,12 @@ size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, si
     return moved;
 }
 
+void bel_wheel_expect(const struct bel_wheel *wheel, bel_timer_t timer)
+{
+    uint32_t index = (uint32_t)timer;
+    if (index < wheel->slots.slab.used) __builtin_prefetch(slot_at(&wheel->slots, index), 1);
+}
+
 /* Removes a cancelled timer from the heap; timers elsewhere only need their slots freed. */
 RARE static void leave_heap(struct bel_wheel *wheel, const struct slot *slot)
 {
