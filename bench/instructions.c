@@ -525,11 +525,76 @@ static void measure_wheel(void)
     bel_wheel_destroy(wheel);
 }
 
+/* Advances to the millisecond of the next timer and pops one. Returns its user word. */
+static size_t pop_next(struct bel_wheel *wheel, uint64_t *at)
+{
+    struct bel_wheel_timer popped;
+    uint64_t next;
+    while (!bel_wheel_pop(wheel, *at, &popped)) {
+        next = bel_wheel_next(wheel);
+        if (next > *at) *at = bench_ceil_ms(next);
+    }
+    return popped.user;
+}
+
+static void arm_within_hour(struct bel_wheel *wheel, struct bench_random *random, uint64_t at,
+                            size_t which, bel_timer_t *timers)
+{
+    uint64_t due = at + bench_hour_delay((uint32_t)bench_random_next(random));
+    if (bel_wheel_arm(wheel, due, 0, which, &timers[which]) != 0) bench_fail("cannot arm");
+}
+
+/* W3 of script/bench timers with a number of timers: of four operations two arm one, one cancels a
+ * random one, and one pops the next. */
+static void measure_mixed(const char *name, size_t armed)
+{
+    static bel_timer_t timers[TIMERS];
+    struct bench_random random = {.state = SEED};
+    struct bel_wheel *wheel;
+    uint64_t at = 0;
+    if (bel_wheel_create(&(struct bel_wheel_options){0}, &wheel) != 0) bench_fail("no wheel");
+    for (size_t i = 0; i < armed; i++) {
+        arm_within_hour(wheel, &random, at, i, timers);
+    }
+    for (size_t i = 0; i < 4 * armed; i++) {
+        if (i == 2 * armed) begin_all();
+        size_t which = bench_scale((uint32_t)bench_random_next(&random), (uint32_t)armed);
+        if (!bel_wheel_cancel(wheel, timers[which])) bench_fail("cannot cancel");
+        arm_within_hour(wheel, &random, at, which, timers);
+        arm_within_hour(wheel, &random, at, pop_next(wheel, &at), timers);
+    }
+    end_all(name, 2 * armed * 4);
+    bel_wheel_destroy(wheel);
+}
+
+/* Restarts timers as W2 does. */
+static void measure_rearm(void)
+{
+    static bel_timer_t timers[TIMERS];
+    struct bench_random random = {.state = SEED};
+    struct bel_wheel *wheel;
+    uint64_t at = 0;
+    if (bel_wheel_create(&(struct bel_wheel_options){0}, &wheel) != 0) bench_fail("no wheel");
+    for (size_t i = 0; i < TIMERS; i++) {
+        arm_within_hour(wheel, &random, at, i, timers);
+    }
+    begin_all();
+    for (size_t i = 0; i < TIMERS; i++) {
+        uint64_t due = BENCH_HOUR_MS * (uint64_t)BENCH_MS + at++;
+        if (bel_wheel_rearm(wheel, timers[i], due) != 0) bench_fail("cannot rearm");
+    }
+    end_all("wheel: rearm", TIMERS);
+    bel_wheel_destroy(wheel);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) bench_fail("give a folder");
     printf("{\"compiler\": \"%s\", \"libc\": \"%s\"}\n", __VERSION__, gnu_get_libc_version());
     measure_wheel();
+    measure_rearm();
+    measure_mixed("wheel: mixed, 1,000 armed", 1000);
+    measure_mixed("wheel: mixed, 10,000 armed", 10000);
     open_engine(NULL);
     measure_verbs();
     measure_lifecycles();
