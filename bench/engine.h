@@ -98,6 +98,10 @@ void engine_cancel(uint32_t id);
 void engine_restart(uint32_t id, uint64_t due);
 void engine_restart_many(const uint32_t *ids, const uint64_t *dues, uint32_t count);
 
+/* Tells the engine that a pending timer is restarted some operations later. What the caller keeps
+ * is in the cache; an engine with handles prefetches what its handle leads to. */
+void engine_expect(uint32_t id);
+
 /* Fires everything due at bench_now. */
 void engine_fire(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * W1 and W4: schedule N timers, then fire them all.
+ * W1 and W4: schedule N timers, then fire them all. W1r is the scheduling of W1 in memory that
+ * the engine has reserved.
  *
  * W1 spreads the due times over 1 ms..1 h, in microseconds; W4 puts them on 100
  * milliseconds of that hour. Time then jumps to each millisecond at which a timer is
@@ -101,6 +102,7 @@ static void round_finish(struct round *round)
 void bench_run_fire(const struct bench_options *options)
 {
     bool is_crowded = strcmp(options->workload, "W4") == 0;
+    bool is_reserved = strcmp(options->workload, "W1r") == 0;
     struct bench_random random = {options->seed};
     struct round round = {0};
     round_init(&round, options);
@@ -110,6 +112,7 @@ void bench_run_fire(const struct bench_options *options)
     bench_warm_memory(options->timers);
     uint64_t rss = bench_rss_bytes(), schedule_ns = 0, fire_ns = 0;
     engine_open(options->timers);
+    if (is_reserved) engine_reserve(options->timers);
     for (uint32_t i = 0; i < rounds; i++) {
         (is_crowded ? deck_deal_crowded : deck_deal_spread)(&round.deck, &random);
         if (options->is_stepped) deck_poll_every_ms(&round.deck);
@@ -122,6 +125,11 @@ void bench_run_fire(const struct bench_options *options)
     }
     engine_close();
 
+    if (is_reserved) {
+        bench_report("W1r", (double)schedule_ns / ((double)rounds * options->timers), 0);
+        round_finish(&round);
+        return;
+    }
     double ops = (double)rounds * options->timers,
            bytes = bench_bytes_per_timer(rss, options->timers);
     bench_report(is_crowded ? "W4s" : "W1s", (double)schedule_ns / ops, bytes);

@@ -187,7 +187,8 @@ int main(int argc, char **argv)
         void (*run)(const struct bench_options *options);
     } workloads[] = {
         {"W1", bench_run_fire},       {"W2", bench_run_restart},    {"W2pair", bench_run_restart},
-        {"W2b", bench_run_restart},   {"W3", bench_run_mixed},      {"W4", bench_run_fire},
+        {"W2h", bench_run_restart},   {"W2c", bench_run_restart},   {"W2b", bench_run_restart},
+        {"W3", bench_run_mixed},      {"W4", bench_run_fire},       {"W1r", bench_run_fire},
         {"pauses", bench_run_pauses}, {"memory", bench_run_memory}, {"order", bench_run_order},
     };
     struct bench_options options = parse(argc, argv);

@@ -101,8 +101,8 @@ uint64_t bench_parse_number(const char *text, uint64_t max);
 void bench_report(const char *workload, double ns_per_op, double bytes_per_timer);
 void bench_report_pause(const struct bench_pause *pause);
 
-void bench_run_fire(const struct bench_options *options);    /* W1, W4 */
-void bench_run_restart(const struct bench_options *options); /* W2, W2pair, W2b */
+void bench_run_fire(const struct bench_options *options);    /* W1, W1r, W4 */
+void bench_run_restart(const struct bench_options *options); /* W2 and its variants */
 void bench_run_mixed(const struct bench_options *options);   /* W3 */
 void bench_run_order(const struct bench_options *options);
 void bench_run_pauses(const struct bench_options *options);

@@ -69,6 +69,12 @@ static inline void own_give(uint32_t index)
     own_free[own_free_count++] = index;
 }
 
+/* Prefetches the slot of the caller's handle. */
+static inline void own_expect(uint32_t id)
+{
+    __builtin_prefetch(&own_slots[(uint32_t)own_handles[id]], 1);
+}
+
 /* Returns the slot of the caller's handle. */
 static inline uint32_t own_named(uint32_t id)
 {

@@ -7,7 +7,9 @@
  * count as restarts.
  *
  * W2 restarts with the library's own function, W2pair by cancel and schedule, W2b in
- * batches. A whole timeout passes before the measurement, so that the measurement
+ * batches. The object that the caller keeps is prefetched, as if the caller had it at hand;
+ * not in W2c, where nothing is prefetched. In W2h the engine too is told some operations
+ * ahead which timer comes. A whole timeout passes before the measurement, so that the measurement
  * includes collecting the garbage of restarts. With --quick that holds only for an
  * engine whose garbage lives that long.
  */
@@ -24,7 +26,7 @@ enum {
 
 /* The restarts of one millisecond, chosen before they are measured. */
 struct hand {
-    uint32_t ids[RESTARTS_PER_MS + AHEAD]; /* the last AHEAD are only prefetched */
+    uint32_t ids[RESTARTS_PER_MS + 2 * AHEAD]; /* the last 2 AHEAD are only prefetched */
     uint64_t dues[RESTARTS_PER_MS];
 };
 
@@ -51,6 +53,23 @@ static void restart_native(const struct hand *hand)
     struct engine_objects objects = engine_caller_objects();
     for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
         bench_touch(objects, hand->ids[i + AHEAD]);
+        engine_restart(hand->ids[i], hand->dues[i]);
+    }
+}
+
+static void restart_cold(const struct hand *hand)
+{
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
+        engine_restart(hand->ids[i], hand->dues[i]);
+    }
+}
+
+static void restart_expected(const struct hand *hand)
+{
+    struct engine_objects objects = engine_caller_objects();
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
+        bench_touch(objects, hand->ids[i + 2 * AHEAD]);
+        engine_expect(hand->ids[i + AHEAD]);
         engine_restart(hand->ids[i], hand->dues[i]);
     }
 }
@@ -139,6 +158,8 @@ void bench_run_restart(const struct bench_options *options)
     restart_fn *restart = restart_native;
     if (strcmp(options->workload, "W2pair") == 0) restart = restart_pair;
     if (strcmp(options->workload, "W2b") == 0) restart = restart_batch;
+    if (strcmp(options->workload, "W2h") == 0) restart = restart_expected;
+    if (strcmp(options->workload, "W2c") == 0) restart = restart_cold;
     if (restart == restart_batch && !engine_traits.has_batches)
         bench_fail("the engine has no batches");
     struct bench_random random = {options->seed};

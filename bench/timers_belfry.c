@@ -78,6 +78,11 @@ void engine_restart_many(const uint32_t *ids, const uint64_t *dues, uint32_t cou
     if (bel_wheel_rearm_many(wheel, moves, count) != count) bench_fail("cannot rearm");
 }
 
+void engine_expect(uint32_t id)
+{
+    bel_wheel_expect(wheel, handles[id]);
+}
+
 void engine_fire(void)
 {
     struct bel_wheel_timer timer;

@@ -149,6 +149,11 @@ void engine_restart_many(const uint32_t *ids, const uint64_t *dues, uint32_t cou
         engine_restart(ids[i], dues[i]);
 }
 
+void engine_expect(uint32_t id)
+{
+    own_expect(id);
+}
+
 static inline bool pop(void)
 {
     if (heap_end == ROOT || due_of(heap[ROOT]) > bench_now) return false;

@@ -143,6 +143,11 @@ void engine_restart_many(const uint32_t *ids, const uint64_t *dues, uint32_t cou
         engine_restart(ids[i], dues[i]);
 }
 
+void engine_expect(uint32_t id)
+{
+    own_expect(id);
+}
+
 static inline void drop_top(void)
 {
     entry_t last = heap[--heap_end];
