@@ -593,6 +593,7 @@ void bel_engine_close(struct bel_engine *engine)
 {
     if (engine == NULL) return;
     bel__wait_close(engine);
+    bel__agendas_close(engine);
     bel__leases_close(engine);
     bel__jobs_close(engine);
     bel__topics_finish(&engine->topics);

@@ -19,10 +19,11 @@
 #include <string.h>
 
 enum {
-    SLICE = 1000,      /* finer steps in one call */
-    PLANS_MAX = 100,   /* in one call, as scripts/agenda.lua has it */
-    ROWS_MAX = 100000, /* leased timers looked at, likewise */
-    RESULTS = 3,       /* counts, counts of leased timers, plans */
+    SLICE = 1000,       /* finer steps in one call */
+    PLANS_MAX = 100,    /* in one call, as scripts/agenda.lua has it */
+    ROWS_MAX = 100000,  /* leased timers looked at, likewise */
+    TIMES_MAX = 100000, /* of the plans in one call */
+    RESULTS = 3,        /* counts, counts of leased timers, plans */
 };
 
 /* A partition that is being asked. */
@@ -74,8 +75,7 @@ static void end(struct bel_operation *operation)
         bel__operation_restart(operation);
     } else if (work->err == BEL_EFULL) {
         (void)bel__operation_refuse(operation, BEL_EFULL,
-                                    "more than %d timers in this period; choose a shorter one",
-                                    ROWS_MAX);
+                                    "too many timers in this period; choose a shorter one");
         bel__operation_answer(operation);
     } else if (work->err) {
         bel__operation_fail(operation, work->err, work->why);
@@ -121,12 +121,13 @@ static int add_plan(struct bel_operation *operation, const struct bel_value *ite
     coming.plan = plan; /* NULL: its zone is unknown now */
     err = bel__steps_add_plan(&operation->agenda->steps, &coming);
     bel_plan_destroy(plan);
-    return err;
+    return err == BEL_EBUSY ? BEL_EFULL : err;
 }
 
 static int add_plans(struct part *part, const struct bel_value *plans)
 {
     if (plans->type != BEL_VALUE_LIST) return BEL_EIO;
+    part->operation->agenda->steps.slice_left = TIMES_MAX;
     for (size_t i = 0; i < plans->count; i++) {
         int err = add_plan(part->operation, &plans->items[i]);
         if (err) return err;

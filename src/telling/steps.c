@@ -19,7 +19,8 @@
 
 enum {
     STEPS_MAX = 10000,
-    TIMES_MAX = 100000, /* times of plans */
+    TIMES_MAX = 10 * 1000 * 1000, /* times of plans */
+    STEPS_OF_TIME = 16,           /* steps of an interval that take as long as one time, about */
     DAY_MS = 24 * MS_PER_HOUR,
     HOUR_S = 3600,
     DAY_S = 24 * HOUR_S,
@@ -68,7 +69,7 @@ int bel__steps_divide(struct bel_steps *steps, const struct bel_agenda *command,
 void bel__steps_begin(struct bel_steps *steps, struct bel_agenda_step *items)
 {
     steps->items = items;
-    steps->times_left = TIMES_MAX;
+    steps->times_left = steps->slice_left = TIMES_MAX;
     for (size_t i = 0; i < steps->count; i++) {
         struct bel_wall start = {steps->from + (int64_t)i * steps->step};
         items[i] = (struct bel_agenda_step){.start = start};
@@ -88,11 +89,19 @@ void bel__steps_add(struct bel_steps *steps, int64_t wall_ms, uint64_t count)
 
 /* --- plans --- */
 
+/* Counts times as computed. */
+static void spend(struct bel_steps *steps, uint32_t times)
+{
+    steps->times_left -= times < steps->times_left ? times : steps->times_left;
+    steps->slice_left -= times < steps->slice_left ? times : steps->slice_left;
+}
+
 /* Adds `count` rings at intervals of `period`, step by step. */
 static void add_interval(struct bel_steps *steps, int64_t at, int64_t period, uint64_t count)
 {
+    uint32_t visited = 0;
     assert(period > 0 && at >= steps->from);
-    while (at < steps->to && count > 0) {
+    for (; at < steps->to && count > 0; visited++) {
         int64_t end = steps->from + ((at - steps->from) / steps->step + 1) * steps->step;
         uint64_t here = (uint64_t)((end - at + period - 1) / period);
         if (here > count) here = count;
@@ -100,16 +109,15 @@ static void add_interval(struct bel_steps *steps, int64_t at, int64_t period, ui
         at += (int64_t)here * period;
         count -= here;
     }
+    spend(steps, visited / STEPS_OF_TIME);
 }
 
-/* The current hour of a plan. */
-struct hour {
-    int64_t start;      /* nominal; INT64_MIN before the first hour */
-    uint64_t counts[2]; /* times visited in this hour, by the hour in which they ring */
-    bool is_whole;      /* is visited completely, and has no unusual times */
-    bool has_full;      /* an earlier hour was whole, with these counts: */
-    uint64_t full_counts[2];
-};
+/* Returns 0, or why no further time may be computed. */
+static int check_left(const struct bel_steps *steps)
+{
+    if (steps->times_left == 0) return BEL_EFULL;
+    return steps->slice_left == 0 ? BEL_EBUSY : 0;
+}
 
 /* Moves to the next time of a plan. Skips the times before the period if the rule has no count. */
 static int move(struct bel_steps *steps, struct bel_coming *coming)
@@ -118,9 +126,10 @@ static int move(struct bel_steps *steps, struct bel_coming *coming)
     int64_t from = steps->from - coming->place;
     if (coming->rule->count == 0 && after.ms < from - 1) after.ms = from - 1;
     if (coming->left == 0) return BEL_ERANGE;
-    if (steps->times_left == 0) return BEL_EFULL;
-    steps->times_left--;
-    int err = bel_plan_next(coming->plan, after, 0, &next);
+    int err = check_left(steps);
+    if (err) return err;
+    spend(steps, 1);
+    err = bel_plan_next(coming->plan, after, 0, &next);
     if (err) return err;
     coming->at = next.ms;
     coming->left--;
@@ -154,8 +163,9 @@ static bool is_usual(const struct bel_steps *steps, const struct bel_coming *com
 }
 
 /* Adds the current time of a plan. If the counts of a whole hour are known, adds the whole hour. */
-static void add_time(struct bel_steps *steps, struct bel_coming *coming, struct hour *hour)
+static void add_time(struct bel_steps *steps, struct bel_coming *coming)
 {
+    struct bel_coming_hour *hour = &coming->hour;
     int64_t start = round_down(coming->at, MS_PER_HOUR);
     int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* first hour of its rings */
     if (start != hour->start) {
@@ -177,38 +187,47 @@ static void add_time(struct bel_steps *steps, struct bel_coming *coming, struct 
     bel__steps_add(steps, coming->at + coming->place, 1);
 }
 
-/* Adds the times after the first one. Returns BEL_ERANGE at the end, BEL_EFULL if there are too
- * many. */
+/* Adds the times after the first one. Returns BEL_ERANGE at the end, or an error of
+ * check_left(). */
 static int add_times(struct bel_steps *steps, struct bel_coming *coming)
 {
-    struct hour hour = {.start = INT64_MIN};
-    int64_t before = INT64_MIN;
     for (;;) {
         int err = move(steps, coming);
         if (err) return err;
-        bool is_inside = before >= steps->from - coming->place; /* and so is `at` */
+        bool is_inside = coming->before >= steps->from - coming->place; /* and so is `at` */
         if (is_inside && coming->rule->kind == BEL_PLAN_EVERY) {
-            add_rest(steps, coming, before);
+            add_rest(steps, coming, coming->before);
             return BEL_ERANGE;
         }
-        before = coming->at;
-        add_time(steps, coming, &hour);
+        coming->before = coming->at;
+        add_time(steps, coming);
     }
 }
 
-int bel__steps_add_plan(struct bel_steps *steps, const struct bel_coming *plan)
+/* Adds the first time of a plan that has not begun. */
+static void begin(struct bel_steps *steps, struct bel_coming *coming)
 {
-    struct bel_coming coming = *plan;
-    if (coming.at + coming.place >= steps->to) return 0;
-    if (steps->times_left == 0) return BEL_EFULL;
-    steps->times_left--;
-    bel__steps_add(steps, coming.at + coming.place, 1);
-    if (coming.plan == NULL) return 0;
-    coming.left = UINT64_MAX;
-    if (coming.rule->count > 0) {
-        uint64_t used = coming.used + 1;
-        coming.left = coming.rule->count > used ? coming.rule->count - used : 0;
+    spend(steps, 1);
+    bel__steps_add(steps, coming->at + coming->place, 1);
+    coming->is_begun = true;
+    coming->before = INT64_MIN;
+    coming->hour = (struct bel_coming_hour){.start = INT64_MIN};
+    coming->left = UINT64_MAX;
+    if (coming->rule->count > 0) {
+        uint64_t used = coming->used + 1;
+        coming->left = coming->rule->count > used ? coming->rule->count - used : 0;
     }
-    int err = add_times(steps, &coming);
+}
+
+int bel__steps_add_plan(struct bel_steps *steps, struct bel_coming *coming)
+{
+    if (!coming->is_begun) {
+        if (coming->at + coming->place >= steps->to) return 0;
+        int err = check_left(steps);
+        if (err) return err;
+        begin(steps, coming);
+    }
+    if (coming->plan == NULL) return 0;
+    int err = add_times(steps, coming);
     return err == BEL_ERANGE ? 0 : err;
 }

@@ -281,6 +281,77 @@ static void many_purges_take_turns(void)
     rig_finish(&rig);
 }
 
+static uint64_t agenda_total;
+static bool has_agenda;
+
+static void on_agenda(struct bel_request *request, const struct bel_reply *reply)
+{
+    CHECK(reply->err == 0 && request->command.verb == BEL_VERB_AGENDA);
+    agenda_total = 0;
+    for (size_t i = 0; i < reply->steps.count; i++) {
+        agenda_total += reply->steps.items[i].count;
+    }
+    has_agenda = true;
+}
+
+/* Asks for the agenda of a topic for a day. Returns the turns that it takes, or stops before it is
+ * answered. */
+static int ask_agenda(struct rig *rig, const char *topic, uint64_t step_ms, int turns_max)
+{
+    static struct bel_request request;
+    const struct bel_store *store = rig->engine->store;
+    int turns = 0;
+    request = (struct bel_request){
+        .command = {.verb = BEL_VERB_AGENDA, .agenda = {.topic = view(topic), .step_ms = step_ms}},
+        .done = on_agenda};
+    has_agenda = false;
+    bel_backend_submit(bel_engine_backend(rig->engine), &request);
+    for (; !has_agenda && turns < turns_max; turns++) {
+        uint64_t before = bel__store_touched(store);
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+        CHECK(bel__store_touched(store) - before <= rig->engine->rows_max + 100);
+    }
+    return turns;
+}
+
+/* Many timers, many plans, and one plan of many times. */
+static void an_agenda_takes_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    struct bel_command schedule = {.verb = BEL_VERB_SCHEDULE};
+    struct bel_recurrence hourly = {.kind = BEL_PLAN_EVERY, .rule = view("1h")};
+    struct bel_recurrence often = {.kind = BEL_PLAN_CRON, .rule = view("* * * * * *")};
+    rig_open(&rig);
+    make_crowd();
+    schedule.schedule =
+        (struct bel_schedule_spec){.topic = view("t"), .when = BEL_WHEN_IN, .delay_ms = 1000};
+    for (int i = 0; i < CROWD; i++) {
+        schedule.schedule.topic = view(i % 2 == 0 ? "t" : "p");
+        schedule.schedule.plan = i % 2 == 0 ? (struct bel_recurrence){0} : hourly;
+        join_crowd(&rig, schedule);
+    }
+    serve_crowd(&rig, "SCHEDULE", most_of(&rig));
+    schedule.schedule.topic = view("o");
+    schedule.schedule.plan = often;
+    CHECK(rig_ask(&rig, schedule) == 0);
+    uint64_t timers = CROWD / 2, plans = (uint64_t)CROWD / 2 * 24, times = 24 * 3600 - 1;
+    int turns = ask_agenda(&rig, "t", 60000, RIG_TURNS_MAX);
+    CHECK_NOTE("%d turns, %llu timers", turns, (unsigned long long)agenda_total);
+    CHECK(turns == 1 && agenda_total == timers);
+    turns = ask_agenda(&rig, "p", 3600000, RIG_TURNS_MAX);
+    CHECK_NOTE("%d turns, %llu times of plans", turns, (unsigned long long)agenda_total);
+    CHECK(turns > 3 && agenda_total == plans);
+    turns = ask_agenda(&rig, "o", 60000, RIG_TURNS_MAX);
+    CHECK_NOTE("%d turns, %llu times of a plan", turns, (unsigned long long)agenda_total);
+    CHECK(turns > 5 && agenda_total == times);
+    turns = ask_agenda(&rig, "", 60000, RIG_TURNS_MAX);
+    CHECK_NOTE("%d turns, %llu of all", turns, (unsigned long long)agenda_total);
+    CHECK(turns > 10 && agenda_total == timers + plans + times);
+    CHECK(ask_agenda(&rig, "", 60000, 3) == 3 && !has_agenda); /* the engine closes meanwhile */
+    free_crowd();
+    rig_finish(&rig);
+}
+
 static void many_jobs_take_many_turns(void)
 {
     struct rig rig = {.segment_bytes = SEGMENT_BYTES};
@@ -456,6 +527,7 @@ int main(void)
     RUN(many_commands_take_many_turns);
     RUN(one_command_of_many_ids_takes_turns);
     RUN(many_purges_take_turns);
+    RUN(an_agenda_takes_turns);
     RUN(many_jobs_take_many_turns);
     RUN(a_job_costs_no_more_after_many_others);
     RUN(large_payloads_take_turns);

@@ -47,6 +47,9 @@ int bel__do_limit(struct bel_engine *engine, struct bel_request *request);
 BEL_CHECKED int bel__schedule_check(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                                     struct bel_reply *reply);
 
+/* Frees the agendas that are not finished. */
+void bel__agendas_close(struct bel_engine *engine);
+
 /* SCHEDULE of a whole timer. */
 int bel__do_restore(struct bel_engine *engine, struct bel_request *request);
 

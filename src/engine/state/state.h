@@ -39,6 +39,7 @@
 #include "engine/state/work.h"
 #include "store/store.h"
 
+struct bel_agenda_run;
 struct bel_jobs;
 
 /* The progress of engine/migration.c. */
@@ -86,7 +87,8 @@ struct bel_engine {
 
     /* Requests, in the order of their stages. */
     struct bel_request_list submitted;
-    struct bel_request_list bulk; /* unfinished bulk requests, such as purge and revive */
+    struct bel_request_list bulk;   /* unfinished bulk requests, such as purge and revive */
+    struct bel_agenda_run *agendas; /* those among them that go on in the next turn */
     struct bel_waiting waiting;
     struct bel_answers answers;
 
