@@ -21,35 +21,35 @@ local function complete(member, result) -- rare
     finish(id, string.sub(member, 1, 8), DONE, '', a)
 end
 
-local results, members, acked, ids, seen = {}, {}, {}, {}, {}
+local results, members, acked, ids, seen = {0, 0, 0}, {}, {}, {}, {}
 local is_plain = (stored[RETENTION_MS] or '0') == '0'
 for at = 2, #ARGV, ARGS do
     members[#members + 1] = ARGV[at]
 end
-local entries = call('HMGET', TOK, unpack(members))
+local entries, n = call('HMGET', TOK, unpack(members)), 0
 for i = 1, #members do
-    local at, member, entry = (i - 1) * ARGS + 2, members[i], entries[i]
+    local at, member, entry = ARGS * i - 1, members[i], entries[i]
     local is_live = entry and string.sub(entry, 1, SECRET_BYTES) == ARGV[at + 1] and not seen[member]
     if is_live and not is_swept then is_live = is_running(member) end
     if is_live then
-        seen[member] = ARGV[at + 2]
-        acked[#acked + 1] = member
-        ids[#ids + 1] = string.sub(member, 9)
-        count_due(struct.unpack('>i7', entry, DUE_AT), -1)
+        n = n + 1
+        seen[member], acked[n], ids[n] = ARGV[at + 2], member, string.sub(member, 9)
+        local hour = math.floor(struct.unpack('>i7', entry, DUE_AT) / HOUR_MS)
+        hours[hour] = (hours[hour] or 0) - 1
         if string.find(member, '@', 9, true) then is_plain = false end
     end
-    results[i] = is_live and 1 or 0
+    results[i + 3] = is_live and 1 or 0
 end
-if #acked > 0 then
+if n > 0 then
     call('ZREM', LEASE, unpack(acked))
     call('HDEL', TOK, unpack(acked))
-    call('HINCRBY', ST, 'completed', #acked)
+    call('HINCRBY', ST, 'completed', n)
 end
-if #acked > 0 and is_plain then
+if n > 0 and is_plain then
     call('HDEL', REC, unpack(ids))
-    if call('HLEN', ATT) > 1 then call('HDEL', ATT, unpack(ids)) end
+    if n == 1 or call('HLEN', ATT) > 1 then call('HDEL', ATT, unpack(ids)) end
 end
-for i = 1, is_plain and 0 or #acked do
+for i = 1, is_plain and 0 or n do
     complete(acked[i], seen[acked[i]])
 end
-return reply(results)
+return conclude(results)

@@ -69,7 +69,7 @@ local function print_number(number)
     return string.format('%.0f', number)
 end
 
-local function read_time()
+local function read_time() -- rare
     local time = call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -77,11 +77,10 @@ end
 -- The first argument: the time in ms under a virtual clock, with a q before it for a copy; else
 -- empty, or 's' in a Cluster; then a slash, and the number of partitions that the caller believes
 -- in. 0: it does not matter.
-local slash = string.find(ARGV[1], '/', 1, true)
-local given = string.sub(ARGV[1], 1, slash - 1)
-local believed = string.sub(ARGV[1], slash + 1)
-local IS_GIVEN = slash > 2
-local now = IS_GIVEN and tonumber(string.match(given, '%d+')) or read_time()
+local sender, given, believed = string.match(ARGV[1], '^(%a?)(%d*)/(%d+)$')
+local IS_GIVEN = given ~= ''
+local time = IS_GIVEN or call('TIME')
+local now = IS_GIVEN and tonumber(given) or time[1] * 1000 + math.floor(time[2] / 1000)
 local now_text = string.format('%.0f', now)
 
 local PAUSED, LEASE_MS, CRASHES_N, RETENTION_MS, RETENTION_DEAD_MS, DEPTH_N, RESTING, PARTITIONS =
@@ -167,16 +166,6 @@ local sequences = 0 -- that this script has taken
 local function take_sequence()
     sequences = sequences + 1
     return sequence + sequences
-end
-
--- Writes what the script has counted.
-local function write_counts()
-    if sequences > 0 then call('HINCRBY', CFG, 'seq', sequences) end
-    for hour, change in pairs(hours) do
-        if change ~= 0 and call('HINCRBY', HOUR, hour, change) == 0 then
-            call('HDEL', HOUR, hour)
-        end
-    end
 end
 
 -- Notes that something happens at a time.
@@ -590,44 +579,6 @@ local function settings()
     return fields
 end
 
--- Tells sleeping nodes of a time. Under a virtual clock there are none, and a copy wakes them when
--- it is complete.
-local function tell(time)
-    if IS_GIVEN or time == math.huge then return end
-    call(given == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(CFG, 1, -4) .. 'wake',
-         print_number(time))
-end
-
--- Returns when something happens next, and when the first plan rings; infinite if never.
-local function find_next()
-    if not is_swept then return now, SAME end
-    local ring = tonumber(call('ZRANGE', PLAN, '0', '0', 'WITHSCORES')[2] or math.huge)
-    local due = call('ZRANGEBYSCORE', PEND, '(' .. string.format('%.0f', now), '(+inf',
-                     'WITHSCORES', 'LIMIT', '0', '1')[2]
-    return math.min(ring, tonumber(due or math.huge), calm, soonest), ring
-end
-
--- Sees to it that nodes wake for what the script has added. Returns when something happens next,
--- and when the first plan rings.
-local function settle()
-    local next, ring = math.min(bound, earliest), SAME
-    if bound <= now or must_look then next, ring = find_next() end
-    if is_swept and next ~= bound then call('HSET', CFG, 'next', print_number(next)) end
-    if soonest < calm then call('HSET', CFG, 'calm', print_number(soonest)) end
-    if has_ready then
-        tell(now)
-    elseif bound == 0 or (bound > now and next < bound) then
-        tell(next)
-    end
-    return next, ring
-end
-
--- A copy has a time of its own: the next script of a node looks again, and tells the others.
-local function unsettle() -- rare
-    call('HSET', CFG, 'next', '0', 'calm', '0')
-    return find_next()
-end
-
 -- Lets all nodes look again at once: a retention may have become shorter.
 local function look_again() -- rare
     call('HSET', CFG, 'next', '0', 'calm', '0')
@@ -636,28 +587,56 @@ local function look_again() -- rare
     has_ready = true
 end
 
--- Ends a script, and completes the reply.
-local function reply(results)
-    local next, ring = -1, -1
-    write_counts()
-    if is_known then
-        if string.byte(given) == 113 then -- q
-            next, ring = unsettle()
-        else
-            next, ring = settle()
+-- Ends a script: `results` has its results from the fourth on. Writes what the script has counted,
+-- and sees to it that nodes wake for what it has added. Under a virtual clock there are none that
+-- sleep. A copy has a time of its own: the next script of a node looks again, and tells the others.
+-- One function, because each that a call creates takes its time.
+local function conclude(results)
+    local next, ring, is_copy = math.min(bound, earliest), SAME, sender == 'q'
+    if sequences > 0 then call('HINCRBY', CFG, 'seq', sequences) end
+    for hour, change in pairs(hours) do
+        if change ~= 0 and call('HINCRBY', HOUR, hour, change) == 0 then
+            call('HDEL', HOUR, hour)
         end
     end
-    for i = #results, 1, -1 do
-        results[i + 3] = results[i]
+    if not is_known then
+        next, ring = FOREVER, FOREVER
+    elseif not is_swept and (bound <= now or must_look or is_copy) then
+        next = now
+    elseif bound <= now or must_look or is_copy then
+        local due = call('ZRANGEBYSCORE', PEND, '(' .. string.format('%.0f', now), '(+inf',
+                         'WITHSCORES', 'LIMIT', '0', '1')[2]
+        ring = tonumber(call('ZRANGE', PLAN, '0', '0', 'WITHSCORES')[2] or math.huge)
+        next = math.min(ring, tonumber(due or math.huge), calm, soonest)
+    end
+    if is_known and is_copy then
+        call('HSET', CFG, 'next', '0', 'calm', '0')
+    elseif is_known then
+        local is_new = is_swept and next ~= bound
+        if is_new then call('HSET', CFG, 'next', string.format('%.0f', next)) end
+        if soonest < calm then call('HSET', CFG, 'calm', string.format('%.0f', soonest)) end
+        local is_earlier = bound == 0 or (bound > now and next < bound)
+        if (has_ready or (is_earlier and next ~= math.huge)) and not IS_GIVEN then
+            call(sender == 's' and 'SPUBLISH' or 'PUBLISH', string.sub(CFG, 1, -4) .. 'wake',
+                 string.format('%.0f', has_ready and now or next))
+        end
     end
     results[1] = now
-    results[2] = next == math.huge and -1 or next
-    results[3] = ring == math.huge and -1 or ring
+    results[2] = next == math.huge and FOREVER or next
+    results[3] = ring == math.huge and FOREVER or ring
     return results
 end
 
+-- The same, of results from the first on.
+local function reply(results)
+    for i = #results, 1, -1 do
+        results[i + 3] = results[i]
+    end
+    return conclude(results)
+end
+
 -- Ends a script that has done nothing: its call is to be repeated.
-local function again()
-    reply({})
+local function again() -- rare
+    conclude({})
     return {now, AGAIN, -1}
 end

@@ -77,57 +77,60 @@ local function schedule(at) -- rare
     return 'new'
 end
 
--- Returns whether all items are plain timers with ids of which there is no record.
-local function are_plain()
-    local ids, seen = {}, {}
-    for at = 2, #ARGV, ARGS do
-        local id = ARGV[at]
-        if seen[id] or string.byte(ARGV[at + 1], 3) ~= LETTER_P then return false end
-        seen[id] = true
-        ids[#ids + 1] = id
-    end
-    local records = call('HMGET', REC, unpack(ids))
-    for i = 1, #records do
-        if records[i] then return false end
-    end
-    return true
-end
-
--- Stores new plain timers.
-local function store_all(results)
-    local records, members, count = {}, {}, 0
-    local created = struct.pack('>i7', now)
-    for at = 2, #ARGV, ARGS do
-        local id, when, text = ARGV[at], string.byte(ARGV[at + 1]), ARGV[at + 2]
-        local due = tonumber(text)
-        if when ~= LETTER_A then
-            due = when == LETTER_I and now + due or now
-            text = due
-        end
-        count = count + 1
-        local prefix = ARGV[at + 3] .. struct.pack('>I7', sequence + count)
-        records[2 * count - 1] = id
-        records[2 * count] = prefix .. struct.pack('>i7', due) .. created .. ARGV[at + 4]
-        members[2 * count - 1] = text
-        members[2 * count] = prefix .. id
-        count_due(due, 1)
-        happens(due)
-        results[count] = 'new'
-    end
-    call('HSET', REC, unpack(records))
-    call('ZADD', PEND, unpack(members))
-    sequences = count
-end
-
 local is_deep = stored[DEPTH_N] and stored[DEPTH_N] ~= '0'
 if is_deep and not is_swept then return again() end -- it counts no timer that has expired
 if not is_known then birth() end
-local results = {}
-if not is_deep and are_plain() then
-    store_all(results)
-else
-    for at = 2, #ARGV, ARGS do
-        results[#results + 1] = schedule(at)
+
+-- Whether all items are plain timers with ids of which there is no record. Of one alone, HSETNX
+-- tells, which does nothing if there is a record.
+local count, is_plain = (#ARGV - 1) / ARGS, not is_deep
+if count > 1 and is_plain then
+    local ids, seen = {}, {}
+    for i = 1, count do
+        local id = ARGV[ARGS * i - 3]
+        if seen[id] or string.byte(ARGV[ARGS * i - 2], 3) ~= LETTER_P then is_plain = false end
+        seen[id], ids[i] = true, id
+    end
+    local records = is_plain and call('HMGET', REC, unpack(ids)) or {}
+    for i = 1, #records do
+        if records[i] then is_plain = false end
     end
 end
-return reply(results)
+if count == 1 and string.byte(ARGV[3], 3) ~= LETTER_P then is_plain = false end
+
+-- Stores all plain timers at once.
+local records, members, results = {}, {}, {0, 0, 0}
+for i = 1, is_plain and count or 0 do
+    local at = ARGS * i - 3
+    local id, when, text = ARGV[at], string.byte(ARGV[at + 1]), ARGV[at + 2]
+    local due = tonumber(text)
+    if when ~= LETTER_A then
+        due = when == LETTER_I and now + due or now
+        text = due
+    end
+    local own = struct.pack('>I7i7i7', sequence + sequences + i, due, now)
+    local record = ARGV[at + 3] .. own .. ARGV[at + 4]
+    if count == 1 and call('HSETNX', REC, id, record) == 0 then
+        is_plain = false
+        break
+    end
+    records[2 * i - 1], records[2 * i] = id, record
+    members[2 * i - 1], members[2 * i] = text, ARGV[at + 3] .. string.sub(own, 1, 7) .. id
+    local hour = math.floor(due / HOUR_MS)
+    hours[hour] = (hours[hour] or 0) + 1
+    if due <= now then
+        has_ready = true
+    elseif due < earliest then
+        earliest = due
+    end
+    results[i + 3] = 'new'
+end
+if is_plain then
+    if count > 1 then call('HSET', REC, unpack(records)) end
+    call('ZADD', PEND, unpack(members))
+    sequences = sequences + count
+end
+for at = 2, is_plain and 0 or #ARGV, ARGS do
+    results[#results + 1] = schedule(at)
+end
+return conclude(results)

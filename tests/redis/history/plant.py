@@ -11,7 +11,7 @@ FAULTS = {
     "cancel_that_forgets": ("cancel.lua", "        cancel_timer(id, r, state)\n    end\n    return 1",
                             "    end\n    return 1"),
     "claim_too_early": ("claim.lua", "'-inf', now_text, 'LIMIT'", "'-inf', now + 200, 'LIMIT'"),
-    "claim_that_leaves": ("claim.lua", "    call('ZREM', PEND, unpack(members, 1, count))\n", ""),
+    "claim_that_leaves": ("claim.lua", "    call('ZREM', PEND, unpack(members, 1, i - 1))\n", ""),
     "lease_lost_for_good": ("prelude.lua", "then return give_back(id, r, a) end",
                             "then return write_att(id, a) end"),
     "lease_too_short": ("claim.lua", "local usual_time = now + usual",
@@ -19,10 +19,8 @@ FAULTS = {
     "ring_without_comparing": ("ring.lua", "if p.has_next == 0 or p.next ~= tonumber(ARGV[at + 2]) "
                                "then return 0 end", ""),
     "schedule_that_forgets": ("schedule.lua",
-                              "    call('HSET', REC, unpack(records))\n"
                               "    call('ZADD', PEND, unpack(members))\n",
                               "    if now % 16 > 0 then\n"
-                              "        call('HSET', REC, unpack(records))\n"
                               "        call('ZADD', PEND, unpack(members))\n"
                               "    end\n"),
 }
