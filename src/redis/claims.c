@@ -306,32 +306,25 @@ static void end(struct bel_operation *operation)
     bel__operation_answer(operation);
 }
 
-/* The deliveries of a native topic are in one list, four values each. */
-static int read_delivery(struct part *part, size_t index, const struct bel_value *list,
-                         struct bel_delivery *out)
+/* Reads the deliveries of a result. Those of a topic of the layout faststream are a list each. */
+static int read_deliveries(struct part *part, const struct bel_value *list)
 {
     struct bel_operation *operation = part->operation;
     const uint8_t *secret = operation->claiming->secret;
     struct bel_view topic = part->partition->topic->name;
-    if (part->is_shared) {
-        return bel__faststream_delivery(operation, topic, secret, index, &list->items[index], out);
-    }
-    return bel__reading_delivery(operation, topic, secret,
-                                 &list->items[index * BEL_DELIVERY_FIELDS], out);
-}
-
-static int read_deliveries(struct part *part, const struct bel_value *list)
-{
-    struct bel_operation *operation = part->operation;
-    size_t fields = part->is_shared ? 1 : BEL_DELIVERY_FIELDS;
-    if (list->type != BEL_VALUE_LIST || list->count % fields != 0) return BEL_EIO;
-    size_t count = list->count / fields;
-    if (count > operation->command.claim.count) return BEL_EIO;
+    struct bel_claimed claimed = {.count = list->count};
+    int err = list->type == BEL_VALUE_LIST ? 0 : BEL_EIO;
+    if (err == 0 && !part->is_shared) err = bel__reading_claimed(list, &claimed);
+    size_t count = claimed.count;
+    if (err || count > operation->command.claim.count) return BEL_EIO;
     struct bel_delivery *deliveries =
         bel__arena_take(&operation->arena, (count + 1) * sizeof *deliveries);
     if (deliveries == NULL) return BEL_ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        int err = read_delivery(part, i, list, &deliveries[i]);
+        const struct bel_value *item = &list->items[i];
+        err = part->is_shared
+                  ? bel__faststream_delivery(operation, topic, secret, i, item, &deliveries[i])
+                  : bel__reading_delivery(operation, topic, secret, &claimed, &deliveries[i]);
         if (err) return err;
     }
     part->deliveries = deliveries;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer is {id, state, score, record, att, tok}; a delivery is four values: id, record, att,
- * length of the lease. Both come from the server, which could be anything: every type is checked.
+ * A timer is {id, state, score, record, att, tok}; what was claimed is {lease, extras, id, record,
+ * id, record, ...}, where extras is nil or {index, att, lease, index, att, lease, ...}. Both come
+ * from the server, which could be anything: every type is checked.
  */
 #include "redis/reading.h"
 
@@ -16,6 +17,8 @@
 
 enum {
     TIMER_FIELDS = 6,
+    CLAIMED_HEAD = 2,
+    EXTRA_FIELDS = 3,
 };
 
 /* Returns the text of a value; empty for nil. */
@@ -123,24 +126,55 @@ static int add_headers(struct bel_operation *operation, struct bel_delivery *out
     return 0;
 }
 
+int bel__reading_claimed(const struct bel_value *list, struct bel_claimed *out)
+{
+    if (list->type != BEL_VALUE_LIST || list->count < CLAIMED_HEAD || list->count % 2 != 0 ||
+        !bel__result_is_number(&list->items[0], 0, BEL_REDIS_TIME_END_MS)) {
+        return BEL_EIO;
+    }
+    *out = (struct bel_claimed){.list = list,
+                                .count = (list->count - CLAIMED_HEAD) / 2,
+                                .lease_ms = (uint64_t)list->items[0].number};
+    return 0;
+}
+
+/* Sets what a result says besides of the next delivery. Returns 0 or BEL_ECORRUPT. */
+static int read_extra(struct bel_claimed *claimed, struct bel_delivery *out)
+{
+    const struct bel_value *extras = &claimed->list->items[1];
+    out->attempt = 1;
+    out->lease_ms = claimed->lease_ms;
+    if (extras->type != BEL_VALUE_LIST || claimed->extra == extras->count) return 0;
+    if (extras->count - claimed->extra < EXTRA_FIELDS) return BEL_ECORRUPT;
+    const struct bel_value *extra = &extras->items[claimed->extra];
+    int64_t next = (int64_t)claimed->index;
+    if (!bel__result_is_number(&extra[0], next, (int64_t)claimed->count - 1) ||
+        !bel__result_is_number(&extra[2], 0, BEL_REDIS_TIME_END_MS)) {
+        return BEL_ECORRUPT;
+    }
+    if (extra[0].number != next) return 0;
+    claimed->extra += EXTRA_FIELDS;
+    out->attempt = 1 + bel__record_attempts(text_of(&extra[1]));
+    out->lease_ms = (uint64_t)extra[2].number;
+    return 0;
+}
+
 int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
-                          const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
-                          const struct bel_value fields[BEL_DELIVERY_FIELDS],
+                          const uint8_t secret[BEL_TOKEN_SECRET_BYTES], struct bel_claimed *claimed,
                           struct bel_delivery *out)
 {
     struct bel_stored stored = {0};
-    if (!is_timer_id(text_of(&fields[0])) ||
-        !bel__result_is_number(&fields[3], 0, BEL_REDIS_TIME_END_MS)) {
-        return BEL_ECORRUPT;
-    }
-    int err = bel__stored_read(text_of(&fields[1]), &operation->arena, &stored);
-    if (err) return err;
+    assert(claimed->index < claimed->count);
+    const struct bel_value *fields = &claimed->list->items[CLAIMED_HEAD + 2 * claimed->index];
     *out = (struct bel_delivery){.topic = topic, .id = text_of(&fields[0])};
+    if (!is_timer_id(out->id)) return BEL_ECORRUPT;
+    int err = read_extra(claimed, out);
+    if (err == 0) err = bel__stored_read(text_of(&fields[1]), &operation->arena, &stored);
+    if (err) return err;
+    claimed->index++;
     out->payload = stored.payload;
     out->correlation = stored.correlation;
     out->due.ms = stored.due;
-    out->attempt = 1 + bel__record_attempts(text_of(&fields[2]));
-    out->lease_ms = (uint64_t)fields[3].number;
     out->headers = stored.headers;
     out->headers_count = stored.headers_count;
     err = add_headers(operation, out);

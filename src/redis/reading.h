@@ -25,16 +25,23 @@ BEL_CHECKED int bel__reading_lease(const struct bel_value *item, uint64_t *out_m
 BEL_CHECKED int bel__reading_rule(const struct bel_value *item, const struct bel_timer *timer,
                                   struct bel_rule *out);
 
-enum {
-    BEL_DELIVERY_FIELDS = 4, /* values of a delivery in a result of the script claim */
+/* A result of the script claim, which is read from the first delivery on: see claim.lua. */
+struct bel_claimed {
+    const struct bel_value *list;
+    size_t count;      /* of deliveries */
+    size_t index;      /* of the next one */
+    size_t extra;      /* index of the next of those that are told more of, times three */
+    uint64_t lease_ms; /* of the others */
 };
 
-/* Fills in one delivery from its values in a result of the script claim. Its texts point into the
- * result or the operation's arena. Returns 0, BEL_ENOMEM or BEL_ECORRUPT. */
+/* Begins to read a result. Returns 0, or BEL_EIO if it is something else. */
+BEL_CHECKED int bel__reading_claimed(const struct bel_value *list, struct bel_claimed *out);
+
+/* Fills in the next delivery. Its texts point into the result or the operation's arena. Returns 0,
+ * BEL_ENOMEM or BEL_ECORRUPT. */
 BEL_CHECKED int bel__reading_delivery(struct bel_operation *operation, struct bel_view topic,
                                       const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
-                                      const struct bel_value fields[BEL_DELIVERY_FIELDS],
-                                      struct bel_delivery *out);
+                                      struct bel_claimed *claimed, struct bel_delivery *out);
 
 /* Adds counts to the steps after the first `done`, from {index, number, ...} or 'full'. Returns 0,
  * BEL_EFULL or BEL_EIO. */

@@ -1,6 +1,8 @@
 -- CLAIM. Items of five: count, lease (0: that of the timer or topic), secret, name of the worker,
--- bytes of payloads and headers after which a claim stops. Each result is a list of deliveries,
--- each of them four values: id, record, `att` or false, length of the lease.
+-- bytes of payloads and headers after which a claim stops. Each result is a list: the usual length
+-- of a lease; false, or of deliveries that have an `att` or a lease of another length three values:
+-- the number of the delivery from 0 on, `att` or false, length of the lease; then of each delivery
+-- its id and its record.
 --
 -- All claims of a call are served from one range of ready timers, first come, first served.
 
@@ -34,7 +36,7 @@ for at = 2, #ARGV, ARGS do
     local usual_time = now + usual
     local usual_end = string.format('%.0f', usual_time)
     local usual_start = secret .. struct.pack('>I7', usual)
-    local deliveries, n, bytes, last = {}, 0, 0, math.min(#members, i + count - 1)
+    local deliveries, n, bytes, last = {usual, false}, 2, 0, math.min(#members, i + count - 1)
     if i <= last and usual_time < soonest then soonest = usual_time end
     while i <= last and bytes <= limit do
         if i > to then
@@ -62,10 +64,13 @@ for at = 2, #ARGV, ARGS do
         -- the bytes of payload and headers: a number of four bytes
         bytes = bytes +
             (#record < 256 and string.byte(record, 47) or struct.unpack('>I4', record, 44))
+        if atts[k] or lease ~= usual then
+            local extras = deliveries[2] or {}
+            deliveries[2], extras[#extras + 1] = extras, n / 2 - 1
+            extras[#extras + 1], extras[#extras + 2] = atts[k] or false, lease
+        end
         deliveries[n + 1], deliveries[n + 2] = ids[k], record
-        deliveries[n + 3], deliveries[n + 4] = atts[k] or false, lease
-        n = n + 4
-        i = i + 1
+        n, i = n + 2, i + 1
     end
     results[#results + 1] = deliveries
 end
