@@ -139,8 +139,11 @@ static void add(struct bel_batch *batch, struct acked *acked)
         memcpy(member, token->prefix, sizeof token->prefix);
         memcpy(member + sizeof token->prefix, token->id, token->id_bytes);
     }
-    bel__batch_text(batch, (struct bel_view){token->secret, sizeof token->secret});
-    bel__batch_text(batch, command->has_result ? command->result : BEL_VIEW(""));
+    struct bel_view result = command->has_result ? command->result : BEL_VIEW("");
+    uint8_t *secret = bel__batch_space(batch, sizeof token->secret + result.bytes);
+    if (secret == NULL) return;
+    memcpy(secret, token->secret, sizeof token->secret);
+    if (result.bytes > 0) memcpy(secret + sizeof token->secret, result.data, result.bytes);
 }
 
 static void begin(struct bel_operation *operation)

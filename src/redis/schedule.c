@@ -275,15 +275,17 @@ static void looked_up(struct bel_item *item, const struct bel_results *results)
     bel__operation_answer(operation);
 }
 
-/* Adds how the timer is scheduled, in three letters, and the ms of its due: see schedule.lua. */
-static void add_time(struct bel_batch *batch, const struct bel_operation *operation)
+/* Adds how the timer is scheduled, in three letters, its priority, and of a plan when it was
+ * created, its state and its rule; then the ms of its due: see schedule.lua. */
+static void add_how(struct bel_batch *batch, const struct bel_operation *operation)
 {
     const struct bel_schedule_spec *spec = &operation->command.schedule;
-    bool is_plain = operation->rule == NULL && spec->expires_ms == 0;
+    const struct bel_rule *rule = operation->rule;
+    bool is_plain = rule == NULL && spec->expires_ms == 0;
     char how[] = {'a', (char)('0' + spec->conflict), is_plain ? 'p' : 'x'};
     int64_t ms = 0;
-    if (operation->rule != NULL) {
-        ms = operation->rule->next.ms;
+    if (rule != NULL) {
+        ms = rule->next.ms;
     } else if (spec->when == BEL_WHEN_AT) {
         ms = spec->at.ms < 0 ? 0 : spec->at.ms;
     } else if (spec->when == BEL_WHEN_IN) {
@@ -292,21 +294,14 @@ static void add_time(struct bel_batch *batch, const struct bel_operation *operat
     } else {
         how[0] = 'n';
     }
-    bel__batch_text(batch, (struct bel_view){how, sizeof how});
-    bel__batch_number(batch, ms);
-}
-
-/* Adds the priority, and of a plan when it was created, its state and its rule. */
-static void add_priority(struct bel_batch *batch, const struct bel_operation *operation)
-{
-    const struct bel_schedule_spec *spec = &operation->command.schedule;
-    const struct bel_rule *rule = operation->rule;
-    uint8_t *at = bel__batch_space(batch, rule == NULL ? 1 : 1 + 7 + bel__rule_bytes(rule));
+    size_t plan_bytes = rule == NULL ? 0 : 7 + bel__rule_bytes(rule);
+    uint8_t *at = bel__batch_space(batch, sizeof how + 1 + plan_bytes);
     if (at == NULL) return;
+    at = bel__put_view(at, (struct bel_view){how, sizeof how});
     at = bel__put_number(at, spec->has_priority ? spec->priority : PRIORITY_DEFAULT, 1);
-    if (rule == NULL) return;
-    at = bel__put_number(at, (uint64_t)rule->created.ms, 7);
-    bel__rule_write(rule, at);
+    if (rule != NULL) at = bel__put_number(at, (uint64_t)rule->created.ms, 7);
+    if (rule != NULL) bel__rule_write(rule, at);
+    bel__batch_number(batch, ms);
 }
 
 static bool rings_now(const struct bel_operation *operation)
@@ -366,8 +361,7 @@ static void begin(struct bel_operation *operation)
     bel__batch_item(batch, &operation->item, 1);
     bel__batch_text(batch, spec->id);
     if (is_asked) return;
-    add_time(batch, operation);
-    add_priority(batch, operation);
+    add_how(batch, operation);
     bool is_plan = operation->rule != NULL;
     uint8_t *rest = bel__batch_space(batch, bel__record_rest_bytes(spec));
     if (rest != NULL) bel__record_rest_write(spec, is_plan, rest);

@@ -1,14 +1,27 @@
--- ACK. Items of three: member and secret of a token, result. Each result is 1, or 0 for a token
--- that is not of a live lease. All leases are ended at once; without retention all timers are
--- deleted at once, unless one of them is an occurrence, which another one may follow.
+-- ACK. Items of two: member of a token; its secret, then the result of the work. Each result of the
+-- script is 1, or 0 for a token that is not of a live lease. All leases are ended at once; without
+-- retention all timers are deleted at once, unless one of them is an occurrence, which another one
+-- may follow.
 
-local ARGS = 3
+local ARGS = 2
 local DUE_AT = 20 -- in a token
 
 -- Returns whether a lease has not ended; if all was swept, no other lease has a token.
 local function is_running(member) -- rare
     local score = tonumber(call('ZSCORE', LEASE, member))
     return score and score > now
+end
+
+-- Sets the results of tokens that came before in the call to 0; only the first one ends the lease.
+local function forget_doubles(results, members, entries) -- rare
+    local seen = {}
+    for i, member in ipairs(members) do
+        if seen[member] and results[i + 3] == 1 then
+            results[i + 3] = 0
+            count_due(struct.unpack('>i7', entries[i], DUE_AT), 1)
+        end
+        seen[member] = seen[member] or results[i + 3] == 1
+    end
 end
 
 -- Ends a timer that is not leased any more.
@@ -21,35 +34,40 @@ local function complete(member, result) -- rare
     finish(id, string.sub(member, 1, 8), DONE, '', a)
 end
 
-local results, members, acked, ids, seen = {0, 0, 0}, {}, {}, {}, {}
+local sub, unpack_numbers, floor = string.sub, struct.unpack, math.floor
+local results, members, acked, ids, n = {0, 0, 0}, {}, {}, {}, 0
 local is_plain = (stored[RETENTION_MS] or '0') == '0'
 for at = 2, #ARGV, ARGS do
-    members[#members + 1] = ARGV[at]
+    members[at / 2] = ARGV[at]
 end
-local entries, n = call('HMGET', TOK, unpack(members)), 0
+local entries = call('HMGET', TOK, unpack(members))
 for i = 1, #members do
-    local at, member, entry = ARGS * i - 1, members[i], entries[i]
-    local is_live = entry and string.sub(entry, 1, SECRET_BYTES) == ARGV[at + 1] and not seen[member]
+    local member, entry, secret = members[i], entries[i], ARGV[ARGS * i + 1]
+    if #secret > SECRET_BYTES then secret = sub(secret, 1, SECRET_BYTES) end
+    local is_live = entry and sub(entry, 1, SECRET_BYTES) == secret
     if is_live and not is_swept then is_live = is_running(member) end
     if is_live then
         n = n + 1
-        seen[member], acked[n], ids[n] = ARGV[at + 2], member, string.sub(member, 9)
-        local hour = math.floor(struct.unpack('>i7', entry, DUE_AT) / HOUR_MS)
+        acked[n], ids[n] = member, sub(member, 9)
+        local hour = floor(unpack_numbers('>i7', entry, DUE_AT) / HOUR_MS)
         hours[hour] = (hours[hour] or 0) - 1
         if string.find(member, '@', 9, true) then is_plain = false end
     end
     results[i + 3] = is_live and 1 or 0
 end
+local ended_now = n > 0 and call('ZREM', LEASE, unpack(acked)) or 0
+if ended_now < n then forget_doubles(results, members, entries) end
 if n > 0 then
-    call('ZREM', LEASE, unpack(acked))
     call('HDEL', TOK, unpack(acked))
-    call('HINCRBY', ST, 'completed', n)
+    call('HINCRBY', ST, 'completed', ended_now)
 end
 if n > 0 and is_plain then
     call('HDEL', REC, unpack(ids))
     if n == 1 or call('HLEN', ATT) > 1 then call('HDEL', ATT, unpack(ids)) end
 end
-for i = 1, is_plain and 0 or n do
-    complete(acked[i], seen[acked[i]])
+for i = 1, is_plain and 0 or #members do
+    if results[i + 3] == 1 then
+        complete(members[i], sub(ARGV[ARGS * i + 1], SECRET_BYTES + 1))
+    end
 end
 return conclude(results)

@@ -1,17 +1,17 @@
--- SCHEDULE. Items of five:
+-- SCHEDULE. Items of four:
 --
 --     id
 --     how        three letters: the due is now, in some ms or at a time (n, i, a); the conflict
---                policy (a digit); p: plain, the timer does not expire and is no plan; x: any other
+--                policy (a digit); p: plain, the timer does not expire and is no plan; x: any
+--                other. Then the priority, a byte; of a plan, after it when the plan was created
+--                (its times are computed from that, so it must be the time from which the caller
+--                has computed the first one), its state and its rule
 --     ms         of the due, by the first letter
---     priority   a byte; of a plan, after it when the plan was created (its times are computed
---                from that, so it must be the time from which the caller has computed the first
---                one), its state and its rule
 --     record     from the expiry on, which is 0
 --
 -- Each result is 'new', 'kept', 'taken' or 'full'. Plain timers are stored at once, if all are new.
 
-local ARGS = 5
+local ARGS = 4
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
 local LETTER_A, LETTER_I, LETTER_P = 97, 105, 112
 local OWN_BYTES = 22 -- of a head, which the script writes
@@ -56,7 +56,7 @@ local function store(id, r, plan)
 end
 
 local function schedule(at) -- rare
-    local id, how, first = ARGV[at], ARGV[at + 1], ARGV[at + 3]
+    local id, how, first = ARGV[at], ARGV[at + 1], string.sub(ARGV[at + 1], 4)
     local when, policy = string.byte(how), tonumber(string.sub(how, 2, 2))
     local due = tonumber(ARGV[at + 2])
     if when ~= LETTER_A then due = when == LETTER_I and now + due or now end
@@ -65,8 +65,8 @@ local function schedule(at) -- rare
         take_sequence() -- WAIT proves only what this connection has written
         return policy == REJECT and 'taken' or 'kept'
     end
-    local r = {due = due, created = now, bytes = string.rep('\0', OWN_BYTES) .. ARGV[at + 4]}
-    r.expiry, r.expires, r.lease, r.load, r.kind = struct.unpack(HEAD_REST, ARGV[at + 4])
+    local r = {due = due, created = now, bytes = string.rep('\0', OWN_BYTES) .. ARGV[at + 3]}
+    r.expiry, r.expires, r.lease, r.load, r.kind = struct.unpack(HEAD_REST, ARGV[at + 3])
     local replaces = old and state < DONE and old.kind ~= A_PLAN
     if r.kind ~= A_PLAN and not replaces and is_full() then return 'full' end
     if old then drop(id, old, state) end
@@ -83,12 +83,13 @@ if not is_known then birth() end
 
 -- Whether all items are plain timers with ids of which there is no record. Of one alone, HSETNX
 -- tells, which does nothing if there is a record.
+local byte, sub, pack, floor = string.byte, string.sub, struct.pack, math.floor
 local count, is_plain = (#ARGV - 1) / ARGS, not is_deep
 if count > 1 and is_plain then
     local ids, seen = {}, {}
     for i = 1, count do
-        local id = ARGV[ARGS * i - 3]
-        if seen[id] or string.byte(ARGV[ARGS * i - 2], 3) ~= LETTER_P then is_plain = false end
+        local id = ARGV[ARGS * i - 2]
+        if seen[id] or byte(ARGV[ARGS * i - 1], 3) ~= LETTER_P then is_plain = false end
         seen[id], ids[i] = true, id
     end
     local records = is_plain and call('HMGET', REC, unpack(ids)) or {}
@@ -96,27 +97,27 @@ if count > 1 and is_plain then
         if records[i] then is_plain = false end
     end
 end
-if count == 1 and string.byte(ARGV[3], 3) ~= LETTER_P then is_plain = false end
+if count == 1 and byte(ARGV[3], 3) ~= LETTER_P then is_plain = false end
 
 -- Stores all plain timers at once.
 local records, members, results = {}, {}, {0, 0, 0}
 for i = 1, is_plain and count or 0 do
-    local at = ARGS * i - 3
-    local id, when, text = ARGV[at], string.byte(ARGV[at + 1]), ARGV[at + 2]
-    local due = tonumber(text)
+    local at = ARGS * i - 2
+    local id, how, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+    local due, when, priority = tonumber(text), byte(how), sub(how, 4, 4)
     if when ~= LETTER_A then
         due = when == LETTER_I and now + due or now
         text = due
     end
-    local own = struct.pack('>I7i7i7', sequence + sequences + i, due, now)
-    local record = ARGV[at + 3] .. own .. ARGV[at + 4]
+    local own = pack('>I7i7i7', sequence + sequences + i, due, now)
+    local record = priority .. own .. ARGV[at + 3]
     if count == 1 and call('HSETNX', REC, id, record) == 0 then
         is_plain = false
         break
     end
     records[2 * i - 1], records[2 * i] = id, record
-    members[2 * i - 1], members[2 * i] = text, ARGV[at + 3] .. string.sub(own, 1, 7) .. id
-    local hour = math.floor(due / HOUR_MS)
+    members[2 * i - 1], members[2 * i] = text, priority .. sub(own, 1, 7) .. id
+    local hour = floor(due / HOUR_MS)
     hours[hour] = (hours[hour] or 0) + 1
     if due <= now then
         has_ready = true

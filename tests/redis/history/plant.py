@@ -7,7 +7,7 @@ import tempfile
 
 # Name: file, what is there, what is put there.
 FAULTS = {
-    "ack_without_token": ("ack.lua", " and string.sub(entry, 1, SECRET_BYTES) == ARGV[at + 1]", ""),
+    "ack_without_token": ("ack.lua", " and sub(entry, 1, SECRET_BYTES) == secret", ""),
     "cancel_that_forgets": ("cancel.lua", "        cancel_timer(id, r, state)\n    end\n    return 1",
                             "    end\n    return 1"),
     "claim_too_early": ("claim.lua", "'-inf', now_text, 'LIMIT'", "'-inf', now + 200, 'LIMIT'"),
