@@ -10,7 +10,7 @@
  *         single     the backend, one SCHEDULE per call of a script, 64 in flight
  *         grouped    the backend, 100 per call, 4 calls in flight
  *     redis claim mode=M count=N      claims and acknowledgements per second
- *         recipe     that package: ZRANGEBYSCORE, then its script and MULTI ZREM HDEL EXEC for each
+ *         recipe     that package: ZRANGEBYSCORE, then its two scripts for each, without its pauses
  *         hand       a script that claims 100 without tokens, then ZREM and HDEL; 4 in flight
  *         single     the backend, one by one
  *         batch      the backend, 100 at a time, 4 in flight
@@ -20,7 +20,8 @@
  *     redis lives nodes=K count=N     lifecycles, by K nodes in turn
  *     redis idle topics=N seconds=S nodes=K   nodes that wait for timers of tomorrow
  *
- * `path` is the socket of the server, `space` the prefix of all keys. Prints one line of JSON.
+ * `path` is the socket of the server, or `port` its port on loopback; `space` the prefix of all
+ * keys. Prints one line of JSON.
  */
 #include "redis.h"
 
@@ -45,6 +46,7 @@ enum {
 const struct engine_traits engine_traits = {.name = "redis"};
 
 const char *bench_path, *bench_space;
+uint16_t bench_port;
 char bench_payload[BENCH_PAYLOAD_BYTES];
 
 double bench_now_s(void)
@@ -128,6 +130,10 @@ static void open_nodes(size_t count)
     if (count == 0 || count > NODES_MAX) bench_fail("nodes: 1 or 2");
     for (size_t i = 0; i < count; i++) {
         struct bel_redis_options options = {.servers = {.path = bench_path, .call_ms = 60000}};
+        if (bench_port != 0) {
+            options.servers.hosts[0] = (struct bel_redis_host){"127.0.0.1", bench_port};
+            options.servers.hosts_count = 1;
+        }
         (void)snprintf(options.name_space, sizeof options.name_space, "%s", bench_space);
         if (bel__redis_open(&options, now(), &nodes[i]) != 0) bench_fail("no node");
     }
@@ -446,7 +452,8 @@ int main(int argc, char **argv)
     const char *section = argc > 1 ? argv[1] : "";
     const char *mode = value_of(argv, "mode", "");
     uint64_t count = number_of(argv, "count", "10000");
-    bench_path = value_of(argv, "path", NULL);
+    bench_port = (uint16_t)number_of(argv, "port", "0");
+    bench_path = bench_port == 0 ? value_of(argv, "path", NULL) : NULL;
     bench_space = value_of(argv, "space", "bench");
     memset(bench_payload, 'x', sizeof bench_payload);
     printf("{\"section\": \"%s\", \"mode\": \"%s\", ", section, mode);

@@ -22,8 +22,9 @@ enum {
     BENCH_LEASE_MS = 30000,
 };
 
-/* The socket of the server, and the prefix of all keys. */
+/* The socket of the server, or its port on loopback (0: none), and the prefix of all keys. */
 extern const char *bench_path, *bench_space;
+extern uint16_t bench_port;
 extern char bench_payload[BENCH_PAYLOAD_BYTES];
 
 double bench_now_s(void);

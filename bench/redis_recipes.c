@@ -38,7 +38,7 @@ struct lane {
     void (*step)(struct lane *lane, const struct bel_value *value);
     char ids[BENCH_BATCH][BENCH_ID_BYTES + 1];
     size_t ids_count, at;
-    const void *user;
+    char *user;
 };
 
 static void raw_turn(int wait_ms)
@@ -52,6 +52,10 @@ static void raw_open(void)
 {
     struct bel_redis_link_options options = {
         .poller = &poller, .entropy = bel__entropy_system(), .path = bench_path, .call_ms = 60000};
+    if (bench_port != 0) {
+        options.host = "127.0.0.1";
+        options.port = bench_port;
+    }
     if (bel__poller_open(&poller) != 0) bench_fail("no poller");
     if (bel__redis_link_open(&options, &link_to) != 0) bench_fail("no link");
 }
@@ -224,12 +228,19 @@ double bench_recipe_schedule(uint64_t count, bool multi, double due_s)
 
 /* --- claims of the recipes --- */
 
+/* Word by word those of faststream-redis-timers 0.4.0 to 0.5.4. */
 static const char recipe_script[] =
-    "local s=redis.call('ZSCORE',KEYS[1],ARGV[1]) "
-    "if not s or tonumber(s)>tonumber(ARGV[2]) then return false end "
-    "local p=redis.call('HGET',KEYS[2],ARGV[1]) "
-    "if not p then redis.call('ZREM',KEYS[1],ARGV[1]) return false end "
-    "redis.call('ZADD',KEYS[1],tonumber(ARGV[2])+tonumber(ARGV[3]),ARGV[1]) return p";
+    "local score = redis.call('ZSCORE', KEYS[1], ARGV[1])\n"
+    "if not score or tonumber(score) > tonumber(ARGV[2]) then return nil end\n"
+    "local payload = redis.call('HGET', KEYS[2], ARGV[1])\n"
+    "if not payload then\n"
+    "    redis.call('ZREM', KEYS[1], ARGV[1])\n"
+    "    return nil\n"
+    "end\n"
+    "redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])\n"
+    "return payload\n";
+static const char commit_script[] = "redis.call('ZREM', KEYS[1], ARGV[1])\n"
+                                    "redis.call('HDEL', KEYS[2], ARGV[1])\n";
 static const char hand_script[] =
     "local ids=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',ARGV[1],'LIMIT',0,ARGV[3]) "
     "if #ids==0 then return {} end "
@@ -238,18 +249,19 @@ static const char hand_script[] =
     "redis.call('ZADD',KEYS[1],unpack(z)) "
     "return {ids,redis.call('HMGET',KEYS[2],unpack(ids))}";
 
-static char sha[48];
+static char sha[48], commit_sha[48];
 static uint64_t raw_claimed;
 
 static void loaded(struct lane *lane, const struct bel_value *value)
 {
-    (void)lane;
-    (void)snprintf(sha, sizeof sha, "%.*s", (int)value->text.bytes, (const char *)value->text.data);
+    char *out = lane->user;
+    (void)snprintf(out, sizeof sha, "%.*s", (int)value->text.bytes, (const char *)value->text.data);
 }
 
-static void load_script(const char *text)
+static void load_script(const char *text, char out[sizeof sha])
 {
     struct lane *lane = make_lanes(1, loaded);
+    lane->user = out;
     begin(lane);
     words(lane, 3);
     word(lane, "SCRIPT");
@@ -261,47 +273,34 @@ static void load_script(const char *text)
     free_lanes(lane, 1);
 }
 
-static void claim_script(struct lane *lane, const char *first, const char *last)
+/* Calls a script with three arguments, or one (the others NULL). */
+static void call_script(struct lane *lane, const char *script, const char *const arguments[3])
 {
-    char now[32], lease[32];
-    (void)snprintf(now, sizeof now, "%.3f", bench_wall_ms() / 1e3);
-    (void)snprintf(lease, sizeof lease, "%d", BENCH_LEASE_MS / 1000);
     begin(lane);
-    words(lane, 8);
+    words(lane, arguments[1] != NULL ? 8 : 6);
     word(lane, "EVALSHA");
-    word(lane, sha);
+    word(lane, script);
     word(lane, "2");
     key(lane, "timeline");
     key(lane, "payloads");
-    if (first != NULL) word(lane, first);
-    word(lane, now);
-    word(lane, lease);
-    if (last != NULL) word(lane, last);
+    for (size_t i = 0; i < 3 && arguments[i] != NULL; i++) {
+        word(lane, arguments[i]);
+    }
     end(lane);
     send_lane(lane);
 }
 
-static void remove_ids(struct lane *lane, size_t from, size_t count, bool multi)
+static void remove_ids(struct lane *lane)
 {
     static const char *const commands[][2] = {{"ZREM", "timeline"}, {"HDEL", "payloads"}};
     begin(lane);
-    if (multi) {
-        words(lane, 1);
-        word(lane, "MULTI");
-        end(lane);
-    }
     for (size_t c = 0; c < 2; c++) {
-        words(lane, 2 + count);
+        words(lane, 2 + lane->ids_count);
         word(lane, commands[c][0]);
         key(lane, commands[c][1]);
-        for (size_t i = 0; i < count; i++) {
-            word(lane, lane->ids[from + i]);
+        for (size_t i = 0; i < lane->ids_count; i++) {
+            word(lane, lane->ids[i]);
         }
-        end(lane);
-    }
-    if (multi) {
-        words(lane, 1);
-        word(lane, "EXEC");
         end(lane);
     }
     send_lane(lane);
@@ -324,14 +323,17 @@ static void hand_claimed(struct lane *lane, const struct bel_value *value)
     keep_ids(lane, &value->items[0]);
     raw_claimed += lane->ids_count;
     lane->step = hand_claim;
-    remove_ids(lane, 0, lane->ids_count, false);
+    remove_ids(lane);
 }
 
 static void hand_claim(struct lane *lane, const struct bel_value *value)
 {
+    char now[32], lease[32];
     (void)value;
+    (void)snprintf(now, sizeof now, "%.3f", bench_wall_ms() / 1e3);
+    (void)snprintf(lease, sizeof lease, "%d", BENCH_LEASE_MS / 1000);
     lane->step = hand_claimed;
-    claim_script(lane, NULL, "100");
+    call_script(lane, sha, (const char *const[]){now, lease, "100"});
 }
 
 static void recipe_look(struct lane *lane, const struct bel_value *value);
@@ -344,8 +346,12 @@ static void recipe_claim(struct lane *lane, const struct bel_value *value)
         recipe_look(lane, NULL);
         return;
     }
+    char now[32], lease_end[32];
+    double now_s = bench_wall_ms() / 1e3;
+    (void)snprintf(now, sizeof now, "%.6f", now_s);
+    (void)snprintf(lease_end, sizeof lease_end, "%.6f", now_s + (double)BENCH_LEASE_MS / 1e3);
     lane->step = recipe_claimed;
-    claim_script(lane, lane->ids[lane->at], NULL);
+    call_script(lane, sha, (const char *const[]){lane->ids[lane->at], now, lease_end});
 }
 
 static void recipe_claimed(struct lane *lane, const struct bel_value *value)
@@ -353,7 +359,7 @@ static void recipe_claimed(struct lane *lane, const struct bel_value *value)
     (void)value;
     raw_claimed++;
     lane->step = recipe_claim;
-    remove_ids(lane, lane->at++, 1, true);
+    call_script(lane, commit_sha, (const char *const[]){lane->ids[lane->at++], NULL, NULL});
 }
 
 static void recipe_looked(struct lane *lane, const struct bel_value *value)
@@ -385,7 +391,8 @@ static void recipe_look(struct lane *lane, const struct bel_value *value)
 double bench_recipe_claim(uint64_t count, bool is_hand)
 {
     (void)bench_recipe_schedule(count, false, bench_wall_ms() / 1e3 - 60);
-    load_script(is_hand ? hand_script : recipe_script);
+    load_script(is_hand ? hand_script : recipe_script, sha);
+    load_script(commit_script, commit_sha);
     size_t lanes_count = is_hand ? BENCH_LANES : 1;
     struct lane *lanes = make_lanes(lanes_count, recipe_look);
     raw_claimed = 0;
