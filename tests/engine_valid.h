@@ -42,10 +42,15 @@ static inline const char *engine_lane_fault(struct bel_engine *engine,
         struct bel_place place = bel__place_of(&cursor.key);
         bool is_tick = bel__record_kind(cursor.value) == BEL_RECORD_TICK;
         if (place.table != start.table || place.topic != start.topic || place.lane != lane) break;
-        if (!engine_is_before(&cursor.key, loaded)) { /* the first row not read yet */
+        if (!engine_is_before(&cursor.key, loaded)) { /* a row that was not read yet */
+            bool is_rung = lane == BEL_LANE_WALL && engine_is_before(&cursor.key, &topic->rung);
+            if (is_tick && is_rung && !topic->has_late_tick) return "a due plan has not rung";
             bool is_woken = topic->wake_times[lane] <= place.time;
-            return is_woken || topic->is_partial[lane] ? NULL
-                                                       : "a lane has no wake for its next timer";
+            if (!is_woken && !topic->is_partial[lane])
+                return "a lane has no wake for its next timer";
+            if (!topic->is_partial[lane]) return NULL;
+            if (is_tick && topic->wake_times[lane] == BEL_NEVER) return "a plan waits for room";
+            continue;
         }
         if (is_tick && !topic->has_late_tick) return "a due plan has not rung";
         if (!is_tick && bel__lease_find(engine, &cursor.key) == NULL) ++*ready;

@@ -9,7 +9,12 @@
  *       |--> picker  rings  picker  |       ^ the next wake
  *
  * A lane that could not be read to its end is partial. Reading continues later: when there is room
- * or memory, or in the next turn.
+ * or memory, or in the next turn. Plans do not wait for room: while a lane is full, their ticks are
+ * looked for ahead of it, and ring in time.
+ *
+ *                full
+ *     row  row    |   row  row  tick  row  row   tick
+ *               loaded          rings           rung
  */
 #include "engine/due.h"
 
@@ -70,22 +75,37 @@ static void stop_loading(struct bel_engine *engine)
     engine->is_behind = true;
 }
 
-/* Rings plans whose ticks are before `loaded`. The timers there are in the picker already. */
-static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
+/* Rings the plans whose ticks are from `*at` on and before `end`; timers are passed over. Moves
+ * `*at`, which is of the topic, to what is left. Returns 0 at the end; BEL_EBUSY if it is to go on
+ * in the next turn, STOPPED if the topic is to be read from the start, or an error. */
+static int ring_between(struct bel_engine *engine, struct bel_topic_state *topic,
+                        struct bel_key *at, const struct bel_key *end,
+                        struct bel_store_cursor *cursor)
 {
-    struct bel_key end = topic->loaded[BEL_LANE_WALL];
-    struct bel_store_cursor cursor;
-    if (!topic->has_late_tick) return 0;
-    int err = bel__store_seek(engine->store, &topic->late_tick, &cursor);
-    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
-        if (bel__key_compare(&cursor.key, &end) >= 0) break;
-        if (bel__record_kind(cursor.value) != BEL_RECORD_TICK) continue;
-        if (engine->load_left == 0) return BEL_EBUSY; /* continue in the next turn */
+    struct bel_key loaded = topic->loaded[BEL_LANE_WALL];
+    int err = bel__store_seek(engine->store, at, cursor);
+    for (; err == 0; err = bel__store_next(engine->store, cursor)) {
+        if (bel__key_compare(&cursor->key, end) >= 0) return 0;
+        *at = cursor->key;
+        if (engine->load_left == 0) return BEL_EBUSY;
         engine->load_left--;
-        topic->late_tick = cursor.key;
-        err = take_row(engine, topic, &cursor);
+        if (bel__record_kind(cursor->value) != BEL_RECORD_TICK) continue;
+        err = take_row(engine, topic, cursor);
+        bool is_forgotten = bel__key_compare(&topic->loaded[BEL_LANE_WALL], &loaded) != 0;
+        if (is_forgotten && (err == 0 || is_passing(err))) return STOPPED;
         if (err) return err;
     }
+    return err;
+}
+
+/* Rings plans whose ticks are before `rung`. The timers there are in the picker already, or wait
+ * for room in it. */
+static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    struct bel_key end = *bel__ready_rung(topic);
+    struct bel_store_cursor cursor;
+    if (!topic->has_late_tick) return 0;
+    int err = ring_between(engine, topic, &topic->late_tick, &end, &cursor);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     topic->has_late_tick = false;
     return 0;
@@ -143,6 +163,41 @@ static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
     return STOPPED;
 }
 
+/* Sets the next wake of the wall lane after a ring. Returns 0, or an error that stays. */
+static int after_rings(struct bel_engine *engine, struct bel_topic_state *topic, int err)
+{
+    uint64_t now = bel__lane_now(&engine->now, BEL_LANE_WALL);
+    if (err == BEL_EBUSY) {
+        bel__wake_lane(engine, topic, BEL_LANE_WALL, now);
+        stop_loading(engine);
+        return 0;
+    }
+    if (!is_passing(err)) return err == STOPPED ? 0 : err;
+    bel__wake_lane(engine, topic, BEL_LANE_WALL, now + RETRY_MS);
+    return 0;
+}
+
+/* The wall lane is full: rings the plans whose ticks are due in the rest of it, and sets the next
+ * wake for the first row that is not due. */
+static int ring_ahead(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    uint64_t now = bel__lane_now(&engine->now, BEL_LANE_WALL);
+    struct bel_key end = bel__ready_lane_key(topic, BEL_LANE_WALL, now + 1);
+    struct bel_store_cursor cursor;
+    topic->rung = *bel__ready_rung(topic);
+    int err = ring_between(engine, topic, &topic->rung, &end, &cursor);
+    if (err != 0 && err != BEL_ENOTFOUND) return after_rings(engine, topic, err);
+    topic->rung = end;
+    if (topic->has_late_tick) bel__wake_lane(engine, topic, BEL_LANE_WALL, now + RETRY_MS);
+    if (err != 0) return 0;
+    struct bel_place place = bel__place_of(&cursor.key);
+    if (place.table == BEL_TABLE_TIMERS && place.topic == topic->number &&
+        place.lane == BEL_LANE_WALL) {
+        bel__wake_lane(engine, topic, BEL_LANE_WALL, place.time);
+    }
+    return 0;
+}
+
 /* Reads a lane up to now. Occurrences made by its rings have keys after the tick, so they are read
  * as well. */
 static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
@@ -156,7 +211,7 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
         if (bel__key_compare(&cursor.key, &end) >= 0) break;
         if (bel__ready_open_count(topic) >= engine->ready_max) {
             stop_at(engine, topic, &cursor.key, BEL_NEVER);
-            return 0;
+            return lane == BEL_LANE_WALL ? ring_ahead(engine, topic) : 0;
         }
         if (engine->load_left == 0) {
             stop_at(engine, topic, &cursor.key, now);
@@ -182,16 +237,9 @@ static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     int err = bel__expiry_settle(engine, topic);
     if (err) return err;
     if (lane == BEL_LANE_WALL) err = ring_late(engine, topic);
-    if (err == BEL_EBUSY) {
-        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
-        stop_loading(engine);
-        return 0;
-    }
-    if (is_passing(err)) {
-        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
-        if (err == BEL_ENOMEM) return 0;
-    } else if (err) {
-        return err;
+    if (err != 0) {
+        int final = after_rings(engine, topic, err);
+        if (final != 0 || err != BEL_EFULL) return final;
     }
     return read_lane(engine, topic, lane);
 }

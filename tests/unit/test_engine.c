@@ -381,6 +381,41 @@ static void schedule_plan(struct world *world, const char *id, enum bel_overlap 
     CHECK(ask(world, command).err == 0);
 }
 
+static uint64_t unfinished(struct world *world)
+{
+    struct reply_seen answer = topic(world);
+    return answer.counts[BEL_SCHEDULED] + answer.counts[BEL_READY];
+}
+
+/* Timers of both lanes are ready before and after each time of the plan, and nobody claims them. */
+static void a_plan_rings_in_time_beside_more_than_is_kept(void)
+{
+    struct world world = {0};
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    open_engine(&world, (struct bel_engine_options){.ready_max = 4});
+    command.schedule.topic = view("mail");
+    for (int64_t i = 0; i < 40; i++) {
+        command.schedule.when = i % 2 == 0 ? BEL_WHEN_NOW : BEL_WHEN_AT;
+        command.schedule.at.ms = world.now.wall.ms + i * MS_PER_HOUR / 4;
+        CHECK(ask(&world, command).err == 0);
+    }
+    schedule_plan(&world, "plan", BEL_OVERLAP_ALLOW);
+    for (uint64_t hour = 1; hour <= 12; hour++) {
+        CHECK_NOTE("hour %u", (unsigned)hour);
+        turn(&world);
+        CHECK(world.next.due.ns <= world.now.boot.ns + UINT64_C(1) * MS_PER_HOUR * NS_PER_MS);
+        advance(&world, MS_PER_HOUR);
+        CHECK_EQ(unfinished(&world), 41 + hour);
+    }
+    advance(&world, 1000);
+    command = (struct bel_command){.verb = BEL_VERB_RESCHEDULE};
+    command.reschedule.topic = view("mail");
+    command.reschedule.id = view("plan");
+    CHECK(ask(&world, command).count == 1); /* to now */
+    CHECK_EQ(unfinished(&world), 41 + 13);
+    finish(&world);
+}
+
 /* Returns the count of the agenda from now on, or its error. */
 static struct reply_seen agenda(struct world *world, int64_t length_ms, uint64_t step_ms)
 {
@@ -467,6 +502,7 @@ int main(void)
     RUN(a_payload_may_be_larger_than_a_usual_batch);
     RUN(answers_leave_when_the_thread_has_synced);
     RUN(answers_need_not_wait_for_the_sync);
+    RUN(a_plan_rings_in_time_beside_more_than_is_kept);
     RUN(an_agenda_finer_than_an_hour_counts_every_row);
     RUN(what_has_happened_is_counted);
     return 0;

@@ -83,6 +83,7 @@ void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
         topic->is_partial[lane] = true;
         bel__wake_lane(engine, topic, lane, 0);
     }
+    topic->rung = topic->loaded[BEL_LANE_WALL];
     topic->has_late_tick = topic->has_passed_over = false;
     engine->is_behind = true;
 }
@@ -166,9 +167,15 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
     if (topic->is_partial[0] || topic->is_partial[1]) bel__ready_read_on(engine, topic);
 }
 
+const struct bel_key *bel__ready_rung(const struct bel_topic_state *topic)
+{
+    const struct bel_key *loaded = &topic->loaded[BEL_LANE_WALL];
+    return bel__key_compare(loaded, &topic->rung) >= 0 ? loaded : &topic->rung;
+}
+
 void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key)
 {
-    assert(bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) < 0);
+    assert(bel__key_compare(key, bel__ready_rung(topic)) < 0);
     if (topic->has_late_tick && bel__key_compare(key, &topic->late_tick) >= 0) return;
     topic->has_late_tick = true;
     topic->late_tick = *key;
@@ -180,5 +187,5 @@ void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
     struct bel_place place = bel__place_of(key);
     assert(place.lane == BEL_LANE_WALL);
     bel__wake_lane(engine, topic, BEL_LANE_WALL, place.time);
-    if (bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) < 0) bel__ready_note_late(topic, key);
+    if (bel__key_compare(key, bel__ready_rung(topic)) < 0) bel__ready_note_late(topic, key);
 }

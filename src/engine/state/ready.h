@@ -20,7 +20,7 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
 void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
                       const struct bel_key *key, const struct bel_record *record);
 
-/* Notes that a plan's tick is at a key, which may be before `loaded`. */
+/* Notes that a plan's tick is at a key, which may be where the plans have rung. */
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_key *key);
 
@@ -42,8 +42,11 @@ void bel__ready_read_on(struct bel_engine *engine, struct bel_topic_state *topic
 /* Empties the picker. The lanes are read again from the start. */
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic);
 
+/* Returns the key before which the plans of a topic have rung, except those of late ticks. */
+const struct bel_key *bel__ready_rung(const struct bel_topic_state *topic);
+
 /* For reading a lane: put a due timer into the picker (BEL_ENOMEM, BEL_EFULL); note a tick before
- * `loaded` that could not ring; return the first key of a lane at a time. */
+ * bel__ready_rung() that could not ring; return the first key of a lane at a time. */
 BEL_CHECKED int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
                                const struct bel_place *place, const struct bel_record *record);
 void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key);

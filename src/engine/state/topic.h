@@ -50,7 +50,8 @@ struct bel_topic_state {
     uint64_t served; /* engine->waiting.served at the last delivery; 0: never */
     struct bel_picker picker;
     struct bel_key loaded[BEL_LANES_TIMED]; /* all timers before it are ready or leased */
-    struct bel_key late_tick; /* first tick before `loaded` of the wall lane that could not ring */
+    struct bel_key rung;      /* of the wall lane: plans before it have rung, if after `loaded` */
+    struct bel_key late_tick; /* first tick before both that could not ring; if has_late_tick */
     bel_timer_t wakes[BEL_LANES_TIMED];
     uint64_t wake_times[BEL_LANES_TIMED]; /* BEL_NEVER: not set */
     bel_timer_t sweep;
