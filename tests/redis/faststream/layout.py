@@ -564,8 +564,8 @@ def an_agenda_counts_timers_by_their_due(server, node, _):
 def explain_tells_what_the_layout_knows(server, node, _):
     shared(node, "t", "lease", "1h")
     publish(server, "t", "later", at=server.time() + 7200)
-    publish(server, "t", "b")
-    publish(server, "t", "a", at=server.time() - 1)
+    publish(server, "t", "b", at=server.time() - 1)
+    publish(server, "t", "a", at=server.time() - 2)
 
     def told(ident):
         return node("EXPLAIN", "t", ident, "REASON")[1], node("EXPLAIN", "t", ident)
