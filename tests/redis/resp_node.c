@@ -3,9 +3,10 @@
 /*
  * A node that speaks RESP on its standard input and output, for tests in other languages:
  *
- *     resp_node SOCKET NAMESPACE
+ *     resp_node SOCKET NAMESPACE [still]
  *
- * It opens the backend on the Redis server of the socket, and ends when its input does.
+ * It opens the backend on the Redis server of the socket, and ends when its input does. With
+ * `still`, its clock stands still, and it does nothing that it was not asked for.
  */
 #include "../check.h"
 
@@ -26,6 +27,7 @@ enum {
 static struct bel_redis *redis;
 static struct bel_session *session;
 static struct bel_now now;
+static bool is_still; /* the clock */
 static bool is_ready; /* there was a reply: the session may go on */
 
 static void be_ready(void *context)
@@ -34,12 +36,22 @@ static void be_ready(void *context)
     is_ready = true;
 }
 
+static void read_clock(void)
+{
+    struct bel_now read = bel_clock_now(bel_clock_system());
+    if (is_still && now.real.ns != 0) {
+        now.real = read.real;
+    } else {
+        now = read;
+    }
+}
+
 static void open_all(const char *path, const char *name_space)
 {
     static const struct bel_service service = {.now = &now, .payload_bytes_max = 1 << 20};
-    struct bel_redis_options options = {.servers.path = path};
+    struct bel_redis_options options = {.servers.path = path, .is_virtual = is_still};
     (void)snprintf(options.name_space, sizeof options.name_space, "%s", name_space);
-    now = bel_clock_now(bel_clock_system());
+    read_clock();
     CHECK(bel__redis_open(&options, now, &redis) == 0);
     struct bel_session_owner owner = {.backend = bel__redis_backend(redis), .ready = be_ready};
     CHECK(bel__session_create(&service, &owner, &session) == 0);
@@ -70,7 +82,7 @@ static bool read_input(void)
 /* Takes a turn. Returns how long the next one may be delayed, in ms. */
 static int turn(void)
 {
-    now = bel_clock_now(bel_clock_system());
+    read_clock();
     is_ready = false;
     bool has_more = bel__session_step(session, COMMANDS);
     struct bel_next next = bel_backend_turn(bel__redis_backend(redis), now);
@@ -84,7 +96,8 @@ static int turn(void)
 
 int main(int argc, char **argv)
 {
-    CHECK(argc == 3);
+    CHECK(argc == 3 || argc == 4);
+    is_still = argc == 4;
     open_all(argv[1], argv[2]);
     for (bool has_input = true; has_input;) {
         struct pollfd fds[] = {

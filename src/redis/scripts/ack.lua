@@ -55,6 +55,16 @@ for i = 1, #members do
     end
     results[i + 3] = is_live and 1 or 0
 end
+if n > 0 and is_plain then
+    call('HLEN', ST)
+    call('HLEN', REC)
+    call('HLEN', ATT)
+    call('HLEN', HOUR)
+    if bound <= now then call('ZCARD', PLAN) end
+    if bound <= now then call('ZCARD', PEND) end
+elseif n > 0 then
+    look_through()
+end
 local ended_now = n > 0 and call('ZREM', LEASE, unpack(acked)) or 0
 if ended_now < n then forget_doubles(results, members, entries) end
 if n > 0 then

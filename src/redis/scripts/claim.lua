@@ -76,6 +76,11 @@ for at = 2, #ARGV, ARGS do
 end
 if i > 1 then
     if soonest < earliest then earliest = soonest end
+    call('ZCARD', LEASE)
+    call('HLEN', TOK)
+    call('HLEN', ST)
+    if bound <= now then call('ZCARD', PLAN) end
+    if #unexpiring > 0 then call('ZCARD', EXP) end
     call('ZREM', PEND, unpack(members, 1, i - 1))
     call('ZADD', LEASE, unpack(leases))
     call('HSET', TOK, unpack(tokens))

@@ -11,6 +11,7 @@ local function extend(at)
         local _, claimed = struct.unpack(TOK_HEAD, entry)
         length = claimed
     end
+    look_through()
     call('ZADD', LEASE, print_number(now + length), member)
     ends(now + length)
     return length

@@ -133,11 +133,29 @@ local has_ready = false -- it has added something that claims can find now
 local must_look = false -- it must find out what is next, whatever `bound` says
 local is_swept = true
 
+local function is_hash(key) -- rare
+    return key == REC or key == TOK or key == ATT or key == HOUR or key == CFG or key == ST
+end
+
+local is_looked_through = false
+
+-- Fails if one of the keys is of another type, because another program has written it. Nothing takes
+-- back what a script has changed before it fails, so this is called before the first change. What
+-- most calls do looks only at the keys that it is about to change, and, if conclude() is going to
+-- find out what is next, at those that it reads.
+local function look_through() -- rare
+    if is_looked_through then return end
+    is_looked_through = true
+    for i = 1, #KEYS do
+        if is_hash(KEYS[i]) then call('HLEN', KEYS[i]) else call('ZCARD', KEYS[i]) end
+    end
+end
+
 -- Creates every key of a partition that does not exist yet.
 local function birth() -- rare
+    look_through()
     for i = 1, #KEYS do
-        if KEYS[i] == REC or KEYS[i] == TOK or KEYS[i] == ATT or KEYS[i] == HOUR or
-            KEYS[i] == CFG or KEYS[i] == ST then
+        if is_hash(KEYS[i]) then
             call('HSET', KEYS[i], SENTINEL, '')
         else
             call('ZADD', KEYS[i], '+inf', SENTINEL)
@@ -200,6 +218,7 @@ local function read_record(bytes)
 end
 
 local function write_record(id, r)
+    look_through()
     local head = struct.pack(HEAD, r.prefix, r.due, r.created, r.expiry, r.expires, r.lease,
                              r.load, r.kind)
     call('HSET', REC, id, head .. string.sub(r.bytes, HEAD_BYTES + 1))
@@ -217,6 +236,7 @@ local function read_att(id)
 end
 
 local function write_att(id, a)
+    look_through()
     call('HSET', ATT, id,
          struct.pack(ATT_HEAD, a.state, a.finished, a.attempts, a.crashes) ..
          struct.pack('>I2c0I2c0I4c0', #a.reason, a.reason, #a.outcomes, a.outcomes, #a.result,
@@ -272,6 +292,7 @@ end
 
 -- Takes an unfinished plan out of its place.
 local function displace_plan(id, r) -- rare
+    look_through()
     if call('ZREM', PLAN, r.prefix .. id) == 0 and
         call('ZREM', BLOCK, end_member(r.prefix, id)) == 1 then
         rest(-1)
@@ -291,6 +312,7 @@ end
 
 -- Takes a leased timer, which is due at `due`, out of the leases.
 local function end_lease(member, due)
+    look_through()
     call('ZREM', LEASE, member)
     call('HDEL', TOK, member)
     count_due(due, -1)
@@ -298,6 +320,7 @@ end
 
 -- Takes a timer out of the sorted set that it is in, whatever its state.
 local function take_out(id, r, state)
+    look_through()
     local member = r.prefix .. id
     if r.kind == A_PLAN and state <= READY then
         displace_plan(id, r)
@@ -317,6 +340,7 @@ local function take_out(id, r, state)
 end
 
 local function delete(id)
+    look_through()
     call('HDEL', REC, id)
     call('HDEL', ATT, id)
 end
@@ -489,8 +513,8 @@ local function forget(state, limit) -- rare
     local members = call('ZRANGEBYSCORE', ENDS[state], '-inf',
                          print_number(now - retention_of(state)), 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
-        call('ZREM', ENDS[state], member)
         delete(string.sub(member, 9))
+        call('ZREM', ENDS[state], member)
     end
     return #members
 end

@@ -4,8 +4,8 @@
 local function purge_end(state, until_text, limit)
     local members = call('ZRANGEBYSCORE', ENDS[state], '-inf', until_text, 'LIMIT', 0, limit)
     for _, member in ipairs(members) do
-        call('ZREM', ENDS[state], member)
         delete(string.sub(member, 9))
+        call('ZREM', ENDS[state], member)
     end
     return #members
 end

@@ -100,6 +100,11 @@ end
 if count == 1 and byte(ARGV[3], 3) ~= LETTER_P then is_plain = false end
 
 -- Stores all plain timers at once.
+if is_plain then
+    call('ZCARD', PEND)
+    call('HLEN', HOUR)
+    if bound <= now then call('ZCARD', PLAN) end
+end
 local records, members, results = {}, {}, {0, 0, 0}
 for i = 1, is_plain and count or 0 do
     local at = ARGS * i - 2

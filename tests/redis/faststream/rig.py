@@ -118,9 +118,10 @@ class Server:
 class Node:
     """A node of Belfry: the program resp_node."""
 
-    def __init__(self, stack, program, server, name_space="belfry"):
-        self.process = subprocess.Popen([program, server.path, name_space], cwd=server.folder,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, stack, program, server, name_space="belfry", *options):
+        self.process = subprocess.Popen([program, server.path, name_space, *options],
+                                        cwd=server.folder, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
         self.ask = Resp(self.process.stdout.fileno(), self.process.stdin.fileno())
         stack.callback(self.stop)
 
@@ -200,8 +201,8 @@ def run(cases, program, only=None):
         print("ok  ", case.__name__, flush=True)
 
 
-def new_node(stack, server, name_space="belfry"):
-    return Node(stack, PROGRAM, server, name_space)
+def new_node(stack, server, name_space="belfry", *options):
+    return Node(stack, PROGRAM, server, name_space, *options)
 
 
 PROGRAM = None  # resp_node; set by run()
