@@ -50,6 +50,13 @@ int bel__redis_place_check(const struct bel_redis_place *place, struct bel_why *
     explicit_bzero(text, sizeof text);
     if (err) return err;
     const char *own = place->name_space;
+    if (has(own) && !bel__redis_namespace_is_valid(own)) {
+        bel__redis_url_finish(&url);
+        return bel__why_say(
+            why, BEL_EINVAL,
+            "'%.80s' is not a namespace: expected 1 to %d letters, digits and . _ -", own,
+            BEL_REDIS_NAMESPACE_BYTES_MAX);
+    }
     bool is_other = has(own) && url.name_space != NULL && strcmp(own, url.name_space) != 0;
     bel__redis_url_finish(&url);
     return is_other ? bel__why_say(why, BEL_EINVAL, "the URL has another namespace: give one") : 0;

@@ -72,6 +72,11 @@ exits groups_are_not_supported 2 UNSUPPORTED on schedule mail x --group g
 exits backup_needs_a_folder 2 "needs a store in a data directory" on backup "$room/copy"
 exits top_shows_servers 2 "not of a store" on top --json
 exits a_server_and_a_store 2 "exclude each other" on list mail --server 7878
+for name in 'a b' '{a}' "$(printf '%065d' 0)"; do
+    exits a_wrong_namespace 2 "is not a namespace" on list mail --store-namespace "$name"
+    exits a_wrong_namespace_in_a_variable 2 "is not a namespace" \
+        env BELFRY_STORE="$url" BELFRY_STORE_NAMESPACE="$name" "$belfry" list mail
+done
 exits a_namespace_alone 2 "need --store" "$belfry" list mail --store-namespace n
 exits no_url 2 "--store" "$belfry" list mail --store nonsense
 exits an_unreachable_store 7 "cannot connect" "$belfry" list mail --store "unix://$room/nothing"

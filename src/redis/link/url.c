@@ -296,8 +296,7 @@ static int check_options(struct bel_redis_url *url, const struct seen *seen, str
     if (err) return err;
     err = check_sentinel(url, why);
     if (err) return err;
-    if (url->name_space != NULL && (strlen(url->name_space) > NAMESPACE_BYTES_MAX ||
-                                    !consists_of(url->name_space, LETTERS DIGITS "._-"))) {
+    if (url->name_space != NULL && !bel__redis_namespace_is_valid(url->name_space)) {
         return bel__why_say(why, BEL_EINVAL, "option 'namespace' is 1 to %d letters, digits, . _ -",
                             NAMESPACE_BYTES_MAX);
     }
@@ -368,6 +367,12 @@ static int parse_rest(struct bel_redis_url *url, char *text, bool is_path, struc
         if (err == 0) err = parse_hosts(url, text, why);
     }
     return err ? err : parse_options(url, path, options, why);
+}
+
+bool bel__redis_namespace_is_valid(const char *text)
+{
+    size_t bytes = strlen(text);
+    return bytes > 0 && bytes <= NAMESPACE_BYTES_MAX && consists_of(text, LETTERS DIGITS "._-");
 }
 
 int bel__redis_url_parse(const char *text, size_t bytes, struct bel_redis_url *out,

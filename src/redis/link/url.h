@@ -74,6 +74,9 @@ struct bel_redis_url {
     char *password_memory, *sentinel_password_memory;
 };
 
+/* Returns whether a text is a namespace; it ends in 0. */
+bool bel__redis_namespace_is_valid(const char *text);
+
 /* Parses a whole text, which needs no final 0. Returns 0 and sets `*out`, which the caller must
  * finish; or returns BEL_EINVAL or BEL_ENOMEM, leaves `*out` unchanged and sets `*why`, unless that
  * is NULL. */
