@@ -30,6 +30,7 @@
 #include "belfry/overlap.h"
 #include "belfry/plan.h"
 #include "belfry/pressure.h"
+#include "belfry/redis_store.h"
 #include "belfry/rrule.h"
 #include "belfry/runtime.h"
 #include "belfry/spread.h"

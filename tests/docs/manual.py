@@ -9,6 +9,7 @@ source, belfry, library = (pathlib.Path(arg).resolve() for arg in sys.argv[1:4])
 compiler = sys.argv[4:]
 pages = sorted((source / "docs/man").glob("*.[13]"))
 room = tempfile.TemporaryDirectory()
+REDIS = "redis://127.0.0.1"  # in an example; replaced by that of a server of the test
 
 
 def fail(text):
@@ -110,14 +111,37 @@ def start_server():
     return server, "127.0.0.1:" + re.search(r"resp (\d+)\n", ports.read_text())[1]
 
 
+def start_redis():
+    """Returns a server of Redis and its URL; or None where there is none."""
+    socket = pathlib.Path(room.name) / "redis"
+    if not shutil.which("redis-server"):
+        return None, REDIS
+    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", str(socket), "--save",
+                               "", "--dir", room.name], stdout=subprocess.DEVNULL)
+    return server, f"unix://{socket}"  # the example waits for it
+
+
 def check_example(page, text, wanted, address):
     file, program = pathlib.Path(room.name) / "example.c", pathlib.Path(room.name) / "example"
-    file.write_text(text.replace("127.0.0.1:7878", address))
+    redis, url = start_redis() if REDIS in text else (None, REDIS)
+    file.write_text(text.replace("127.0.0.1:7878", address).replace(REDIS, url))
+    try:
+        check_program(page, file, program, wanted, is_run=REDIS not in text or redis is not None)
+    finally:
+        if redis is not None:
+            redis.kill()
+            redis.wait()
+
+
+def check_program(page, file, program, wanted, is_run):
     built = run(compiler + ["-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
                             f"-I{source}/include", str(file), "-o", str(program), str(library),
                             f"-Wl,-rpath,{library.parent}", "-pthread"])
     if built.returncode:
         fail(f"{page.name}: {built.stderr}")
+    if not is_run:
+        print(f"SKIPPED: the example of {page.name}: there is no redis-server")
+        return
     ran = run([str(program)], cwd=room.name)
     if ran.returncode or (wanted is not None and ran.stdout != wanted):
         fail(f"{page.name}: exits with {ran.returncode}, prints\n{ran.stdout}{ran.stderr}")
