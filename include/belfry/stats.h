@@ -88,6 +88,8 @@ struct bel_engine_stats {
     struct bel_engine_overlaps overlaps; /* of recurring jobs */
     uint64_t clock_steps;                /* times the wall clock was set */
     bool is_disk_low;                    /* now: the disk is nearly full, and SCHEDULE is refused */
+    bool is_sync_in_thread;              /* now: replies wait for a thread that syncs */
+    uint64_t slow_sync_us;               /* the sync after which the thread took over; or 0 */
     uint64_t dead;                       /* timers that became dead */
     uint64_t expired;                    /* timers that expired before they were claimed */
     struct bel_pressure_state pressure;  /* now: as of the last sample */

@@ -379,6 +379,18 @@ static void begin_batch(struct bel_engine *engine)
                        bel__store_answerable(engine->store));
 }
 
+/* Lets a thread sync if the disk has become slow. All batches are durable, so that no reply waits
+ * for one. Without memory for the thread, the next slow turn tries again. */
+static void see_to_syncs(struct bel_engine *engine)
+{
+    if (engine->broken || !bel__store_is_slow(engine->store)) return;
+    assert(bel__store_answerable(engine->store) == bel__store_batch(engine->store));
+    engine->stats.slow_sync_us = bel__store_commit_ns(engine->store) / NS_PER_US;
+    if (bel__store_begin_late(engine->store) != 0) return;
+    engine->stats.is_sync_in_thread = true;
+    bel__changes_start(&engine->rows.changes);
+}
+
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
     struct bel_engine *engine = (struct bel_engine *)backend;
@@ -405,6 +417,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     commit(engine);
     bel__answers_give(engine);
     if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;
+    see_to_syncs(engine);
     engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     look_at_holds(engine, now);
     return next_turn(engine);
@@ -492,7 +505,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     bel__counts_init(&engine->rows.counts, secret);
     bel__map_init(&engine->resource_work.map, secret);
     bel__job_marks_init(&engine->job_marks, secret);
-    if (bel__store_is_late(engine->store)) bel__changes_init(&engine->rows.changes, secret);
+    bel__changes_init(&engine->rows.changes, secret, bel__store_is_late(engine->store));
     begin_batch(engine);
     err = load_secrets(engine);
     if (err == 0) err = load_times(engine, options->now);
@@ -534,6 +547,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->rows_max = ROWS_MAX;
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
+    engine->stats.is_sync_in_thread = bel__store_is_late(store);
     bel__request_list_init(&engine->submitted);
     bel__request_list_init(&engine->bulk);
     bel__answers_init(&engine->answers);
@@ -564,6 +578,7 @@ static int open_store(const struct bel_engine_options *options, struct bel_store
                                       .wake = options->wake,
                                       .context = options->context};
     bool is_lazy = options->durability != BEL_ENGINE_DURABILITY_COMMIT;
+    if (options->sync == BEL_ENGINE_SYNC_ADAPTIVE) store.sync = BEL_SYNC_ADAPTIVE;
     if (options->sync == BEL_ENGINE_SYNC_IN_THREAD || is_lazy) store.sync = BEL_SYNC_IN_THREAD;
     store.is_lazy = is_lazy;
     if (options->durability == BEL_ENGINE_DURABILITY_INTERVAL) {

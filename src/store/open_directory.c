@@ -45,6 +45,7 @@ static int open_log(struct bel_store *store, const struct bel_store_options *opt
         [BEL_SYNC_IN_COMMIT] = BEL_LOG_AT_ONCE,
         [BEL_SYNC_IN_WORK] = BEL_LOG_STEPS,
         [BEL_SYNC_IN_THREAD] = BEL_LOG_THREAD,
+        [BEL_SYNC_ADAPTIVE] = BEL_LOG_AT_ONCE,
     };
     struct bel_entropy *entropy = options->entropy;
     uint64_t segment_bytes = options->segment_bytes;
@@ -133,6 +134,9 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
     if (err) return err;
     store->batch = store->log->batch;
     store->has_thread = options->has_thread;
+    store->is_adaptive = options->sync == BEL_SYNC_ADAPTIVE;
+    store->wake = options->wake;
+    store->wake_context = options->context;
     struct bel_checkpoint_options checkpoint_options = {
         .tree = store->tree,
         .transaction_rows = options->transaction_rows,

@@ -73,6 +73,13 @@ struct bel_store {
     bool is_disk_low;
     bool is_locked, is_marked;
 
+    /* BEL_SYNC_ADAPTIVE. */
+    bool is_adaptive;     /* commits sync, and are measured */
+    unsigned slow_syncs;  /* grows with each slow one, and falls with each other one */
+    uint64_t commit_ns;   /* how long the last commit of a batch took */
+    void (*wake)(void *); /* called after each sync of a thread */
+    void *wake_context;
+
     struct bel_backup *backup; /* the running backup; or NULL */
 };
 

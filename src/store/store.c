@@ -17,6 +17,8 @@ enum {
     FRAME_BYTES_USUAL = 16 << 20,  /* a larger reservation must be a batch of its own */
     BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
     BYTES_OF_ROW = 512,            /* bytes of a value that take as long as one more row, about */
+    SLOW_NS = 5 * 1000 * 1000,     /* a sync that should not be waited for in a commit */
+    SLOW_SYNCS = 8,                /* so many more slow syncs than others: the disk is slow */
 };
 
 /* Returns whether the disk has more free space than the reserve. Asks the system on each call while
@@ -93,6 +95,20 @@ void bel__store_delete(struct bel_store *store, const struct bel_key *key)
     change(store, &(struct bel_frame_row){.key = *key, .is_gone = true});
 }
 
+/* Appends the batch to the log, and syncs it. Notes whether the disk is slow. */
+static int append_measured(struct bel_store *store)
+{
+    uint64_t begun_ns = store->io->mono_ns(store->io);
+    int err = bel__log_append(store->log, &store->next);
+    store->commit_ns = store->io->mono_ns(store->io) - begun_ns;
+    if (store->commit_ns >= SLOW_NS) {
+        store->slow_syncs++;
+    } else if (store->slow_syncs > 0) {
+        store->slow_syncs--;
+    }
+    return err;
+}
+
 /* Closes a batch that has rows, and writes it. */
 static void close_batch(struct bel_store *store)
 {
@@ -100,7 +116,8 @@ static void close_batch(struct bel_store *store)
     store->has_rows = false;
     if (store->log == NULL) return;
     uint64_t use = store->log->use;
-    int err = bel__log_append(store->log, &store->next);
+    int err =
+        store->is_adaptive ? append_measured(store) : bel__log_append(store->log, &store->next);
     if (err) store->err = err;
     assert(err != 0 || store->log->batch == store->batch);
     if (use != 0 && use != store->log->use) store->is_freeze_due = true;
@@ -120,6 +137,28 @@ uint64_t bel__store_commit(struct bel_store *store)
     bel__store_checkpoint_work(store);
     bel__store_pace(store);
     return store->batch;
+}
+
+bool bel__store_is_slow(const struct bel_store *store)
+{
+    return store->is_adaptive && store->slow_syncs >= SLOW_SYNCS;
+}
+
+uint64_t bel__store_commit_ns(const struct bel_store *store)
+{
+    return store->commit_ns;
+}
+
+int bel__store_begin_late(struct bel_store *store)
+{
+    struct bel_log_options options = {.driver = store->has_thread ? BEL_LOG_THREAD : BEL_LOG_STEPS,
+                                      .wake = store->wake,
+                                      .context = store->wake_context};
+    assert(store->is_adaptive && !store->has_rows);
+    int err = bel__log_begin_late(store->log, &options);
+    if (err) return err;
+    store->is_adaptive = false;
+    return 0;
 }
 
 int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why)

@@ -135,6 +135,18 @@ uint64_t bel__store_syncing(const struct bel_store *store);
 /* Returns whether batches may become durable only after their commit, so that replies wait. */
 bool bel__store_is_late(const struct bel_store *store);
 
+/* With BEL_SYNC_ADAPTIVE: returns whether most of the last syncs were so slow that the caller
+ * should let a thread do them. */
+bool bel__store_is_slow(const struct bel_store *store);
+
+/* Lets a thread sync from now on, or bel__store_work() in a store without threads: batches become
+ * durable after their commit. Call it after a commit, in a store that is slow. Returns 0; or
+ * BEL_ENOMEM, with nothing changed. */
+BEL_CHECKED int bel__store_begin_late(struct bel_store *store);
+
+/* Returns how long the last commit of a batch took that BEL_SYNC_ADAPTIVE has synced, or 0. */
+uint64_t bel__store_commit_ns(const struct bel_store *store);
+
 /* Returns 0; or BEL_EIO or BEL_ECORRUPT once a write, sync or read has failed for good. */
 int bel__store_error(const struct bel_store *store);
 
@@ -183,6 +195,7 @@ enum bel_store_sync {
     BEL_SYNC_IN_COMMIT, /* bel__store_commit(): the batch is durable when it returns */
     BEL_SYNC_IN_WORK,   /* bel__store_work(): all batches since its last call, in one sync */
     BEL_SYNC_IN_THREAD, /* a thread, for slow disks; bel__store_synced() reports its progress */
+    BEL_SYNC_ADAPTIVE,  /* as BEL_SYNC_IN_COMMIT, until bel__store_begin_late() */
 };
 
 struct bel_store_options {
@@ -199,7 +212,7 @@ struct bel_store_options {
     bool has_thread;             /* a thread runs checkpoints; call work() all the same */
     enum bel_store_sync sync;
     bool is_lazy;                /* commits write batches; they are synced later, as `sync` says,
-                                  which must not be BEL_SYNC_IN_COMMIT */
+                                  which must be BEL_SYNC_IN_WORK or BEL_SYNC_IN_THREAD */
     uint64_t sync_interval_ns;   /* if lazy: the longest delay of a sync; 0: no limit */
     void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
     void *context;

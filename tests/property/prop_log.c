@@ -186,8 +186,9 @@ static void commit(void)
     contents[last_batch] = now;
     uint64_t synced = bel__store_synced(store);
     CHECK(synced >= synced_batch && synced <= last_batch);
-    CHECK(synced == last_batch || options.sync == BEL_SYNC_IN_WORK ||
+    CHECK(synced == last_batch || bel__store_is_late(store) || options.is_lazy ||
           bel__store_error(store) == BEL_EIO);
+    if (bel__store_is_slow(store)) CHECK(bel__store_begin_late(store) == 0);
     synced_batch = synced;
     answered_batch = bel__store_answerable(store);
     CHECK(answered_batch >= synced && answered_batch <= last_batch);
@@ -243,6 +244,10 @@ static void make_world(uint64_t seed)
         .transaction_rows = 1 + chance(20),
         .sync = chance(2) == 0 ? BEL_SYNC_IN_COMMIT : BEL_SYNC_IN_WORK,
     };
+    if (options.sync == BEL_SYNC_IN_COMMIT && chance(2) == 0) {
+        options.sync = BEL_SYNC_ADAPTIVE;
+        disk_plan(disk)->sync_ns = chance(3) * 4000000; /* 0, 4 or 8 ms */
+    }
     options.is_lazy = options.sync == BEL_SYNC_IN_WORK && chance(2) == 0;
     memset(contents, 0, sizeof contents[0]);
     memset(seeds, 0, sizeof seeds);

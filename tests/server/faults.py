@@ -32,10 +32,10 @@ def can_trace():
 
 
 class Traced(Server):
-    def __init__(self, inject, *flags):
+    def __init__(self, inject, *flags, folder=None):
         self.program = traced(inject)
         self.is_traced = True
-        super().__init__(*flags)
+        super().__init__(*flags, folder=folder)
 
     def start(self, *flags):
         program = rig.PROGRAM
@@ -132,6 +132,40 @@ def test_a_slow_disk_holds_up_only_those_who_write():
                 assert writer.read() == str(i)
             assert before > 0, "pings wait for the disk"
         writer.close()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_a_disk_that_becomes_slow_is_left_to_a_thread():
+    if not os.path.isdir("/dev/shm"):
+        print("without a fast disk: a_disk_that_becomes_slow_is_left_to_a_thread")
+        return
+    folder = tempfile.mkdtemp(prefix="belfry-test-", dir="/dev/shm")  # fast at first
+    with Traced("delay_enter=100000:when=40+", folder=folder) as server:
+        writer = server.client()
+        with server.client() as reader:
+            was_fast = "sync:loop" in reader.ask("INFO", "store")
+            for i in range(200):
+                assert writer.ask("SCHEDULE", "t", i, "ID", i, "IN", "1h") == str(i)
+                if "sync:thread" in reader.ask("INFO", "store"):
+                    break
+            assert i < 199, "the loop goes on waiting for the disk"
+            assert not was_fast or server.log().count("syncing in=") == 2, server.log()
+            for i in range(45):  # strace counts the syncs of each thread
+                assert writer.ask("SCHEDULE", "t", i, "ID", "more", "IN", "1h") == "more"
+            before = 0
+            for i in range(3):
+                writer.send("SCHEDULE", "t", i, "ID", f"late{i}", "IN", "1h")
+                for _ in range(10):
+                    assert reader.ask("GET", "t", 0)
+                    before += not is_readable(writer)
+                assert writer.read() == f"late{i}"
+            assert before > 0, "reads wait for the disk"
+        writer.close()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait() == 0
+        with server.start().client() as reader:
+            assert reader.ask("GET", "t", "late2")
         os.kill(server.pid, signal.SIGTERM)
         assert server.wait() == 0
 

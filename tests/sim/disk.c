@@ -293,6 +293,7 @@ static int sync_file(struct bel_io *io, struct bel_io_file *handle)
     struct file *file = &disk->files[handle->file];
     bool is_done;
     assert(handle->is_open);
+    disk->plan.mono_ns += disk->plan.sync_ns;
     bool is_up = disk_step(disk, &is_done);
     if (!is_up && !is_done) return fail(EIO, BEL_EIO);
     if (is_time(&disk->plan.fail_sync_in)) {

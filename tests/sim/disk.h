@@ -34,7 +34,8 @@ struct disk; /* opaque */
 struct disk_plan {
     bool has_direct;       /* files can be opened past the cache */
     uint64_t free_bytes;   /* what is left for files to grow */
-    uint64_t mono_ns;      /* the clock; what the disk does takes no time */
+    uint64_t mono_ns;      /* the clock; only syncs take time: */
+    uint64_t sync_ns;      /* how long each of them takes */
     uint64_t crash_in;     /* operations until everything stops, in the middle of one */
     uint64_t fail_sync_in; /* syncs until one fails */
     uint64_t fail_write_in;

@@ -68,7 +68,7 @@ static void sync(void)
     turn();
 }
 
-static void setup(void)
+static void setup_with(enum bel_store_sync sync)
 {
     struct bel_store *store;
     now = (struct bel_now){.boot = {UINT64_C(3600) * 1000 * MS_NS},
@@ -78,12 +78,17 @@ static void setup(void)
     disk_plan(disk)->free_bytes = UINT64_C(1) << 40;
     CHECK(bel__tree_memory_create_lasting(&tree) == 0);
     struct bel_store_options options = {
-        .io = disk_io(disk), .tree = tree, .segment_bytes = 1 << 20, .sync = BEL_SYNC_IN_WORK};
+        .io = disk_io(disk), .tree = tree, .segment_bytes = 1 << 20, .sync = sync};
     CHECK(bel__store_open(&options, &store, NULL) == 0);
     struct bel_engine_options engine_options = {.now = now};
     CHECK(bel__engine_open_on(&engine_options, store, bel__entropy_system(), &engine) == 0);
     backend = bel_engine_backend(engine);
     hold_ns[0] = hold_ns[1] = 0;
+}
+
+static void setup(void)
+{
+    setup_with(BEL_SYNC_IN_WORK);
 }
 
 static void teardown(void)
@@ -399,6 +404,67 @@ static void others_go_on_while_additions_wait(void)
     teardown();
 }
 
+/* --- a disk that becomes slow --- */
+
+/* Schedules a timer, and returns whether the reply comes in the turn of the request. */
+static bool is_synced_in_turn(const char *id)
+{
+    struct asked added;
+    submit(&added, schedule("t", id, MS_NS));
+    turn();
+    bool is_done = added.answer.is_done;
+    if (!is_done) sync();
+    CHECK(added.answer.is_done && added.answer.err == 0);
+    return is_done;
+}
+
+static void a_disk_that_becomes_slow_is_left_to_a_thread(void)
+{
+    const struct bel_engine_stats *stats;
+    struct asked added, read, list;
+    setup_with(BEL_SYNC_ADAPTIVE);
+    stats = bel_engine_stats(engine);
+    disk_plan(disk)->sync_ns = 4 * MS_NS;
+    for (int i = 0; i < 100; i++) {
+        CHECK(is_synced_in_turn("fast"));
+    }
+    for (int i = 0; i < 100; i++) { /* one hiccup in two syncs */
+        disk_plan(disk)->sync_ns = i % 2 == 0 ? 300 * MS_NS : MS_NS;
+        CHECK(is_synced_in_turn("hiccup"));
+    }
+    CHECK(!stats->is_sync_in_thread && stats->slow_sync_us == 0);
+    disk_plan(disk)->sync_ns = 200 * MS_NS;
+    unsigned slow = 0;
+    while (is_synced_in_turn("slow")) {
+        slow++;
+    }
+    CHECK(slow > 0 && slow <= 8);
+    CHECK(stats->is_sync_in_thread);
+    CHECK_EQ(stats->slow_sync_us, 200000);
+
+    submit(&added, schedule("t", "a", MS_NS)); /* not durable yet */
+    submit(&read, of_id(BEL_VERB_GET, "t", "a"));
+    submit(&list, of_topic(BEL_VERB_LIST, "other"));
+    turn();
+    CHECK(!added.answer.is_done && !read.answer.is_done && list.answer.is_done);
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "t", "fast"))); /* from before the change */
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "t", "slow")));
+    sync();
+    CHECK(added.answer.is_done && read.answer.is_done);
+    teardown();
+}
+
+static void the_thread_is_chosen_only_where_that_is_wanted(void)
+{
+    setup_with(BEL_SYNC_IN_COMMIT);
+    disk_plan(disk)->sync_ns = 200 * MS_NS;
+    for (int i = 0; i < 100; i++) {
+        CHECK(is_synced_in_turn("a"));
+    }
+    CHECK(!bel_engine_stats(engine)->is_sync_in_thread);
+    teardown();
+}
+
 int main(void)
 {
     RUN(a_read_of_what_is_synced_waits_for_nothing);
@@ -411,5 +477,7 @@ int main(void)
     RUN(a_delivery_takes_its_own_sync);
     RUN(additions_wait_until_they_may_and_in_order);
     RUN(others_go_on_while_additions_wait);
+    RUN(a_disk_that_becomes_slow_is_left_to_a_thread);
+    RUN(the_thread_is_chosen_only_where_that_is_wanted);
     return 0;
 }

@@ -120,9 +120,15 @@ static void note_hash(struct bel_changes *changes, uint64_t hash)
     young->last = changes->batch;
 }
 
-void bel__changes_init(struct bel_changes *changes, struct bel_siphash_key secret)
+void bel__changes_init(struct bel_changes *changes, struct bel_siphash_key secret, bool is_on)
 {
-    *changes = (struct bel_changes){.is_on = true, .secret = secret};
+    *changes = (struct bel_changes){.is_on = is_on, .secret = secret};
+}
+
+void bel__changes_start(struct bel_changes *changes)
+{
+    assert(!changes->is_on && changes->young.count == 0 && changes->old.count == 0);
+    changes->is_on = true;
 }
 
 void bel__changes_finish(struct bel_changes *changes)

@@ -42,8 +42,9 @@ struct bel_changes {
     uint32_t topic; /* noted last, in batch topic_batch */
 };
 
-/* Begins to note changes. Without this call, nothing is noted. */
-void bel__changes_init(struct bel_changes *changes, struct bel_siphash_key secret);
+/* Initializes; changes are noted from now on, or from bel__changes_start() on. */
+void bel__changes_init(struct bel_changes *changes, struct bel_siphash_key secret, bool is_on);
+void bel__changes_start(struct bel_changes *changes);
 void bel__changes_finish(struct bel_changes *changes);
 
 /* The next changes belong to `batch`; those up to `durable` can be forgotten. */

@@ -41,8 +41,9 @@ struct embedded {
     uint64_t overlaps;    /* number of skipped overlaps seen */
     uint64_t sync_us;     /* measured duration of a sync; 0: not measured */
     bool is_sync_in_thread;
-    bool is_disk_low;     /* the last state logged */
-    bool is_tree_checked; /* before the engine was opened */
+    bool is_sync_adaptive; /* a thread takes over when the disk becomes slow */
+    bool is_disk_low;      /* the last state logged */
+    bool is_tree_checked;  /* before the engine was opened */
 };
 
 static struct embedded *embedded_of(struct bel_server_store *store)
@@ -129,6 +130,14 @@ static int open_clock(struct bel_server_store *store)
 
 /* --- opening --- */
 
+/* Logs what waits for the disk. */
+static void log_sync(const struct embedded *embedded)
+{
+    BEL_LOG(embedded->options.log, BEL_LOG_INFO, "syncing",
+            BEL_LOG_TEXT("in", embedded->is_sync_in_thread ? "thread" : "loop"),
+            BEL_LOG_NUMBER("measured_us", embedded->sync_us));
+}
+
 /* Chooses what waits for the disk. With virtual time the loop does, so that an advance is durable
  * when it is answered. */
 static enum bel_engine_sync choose_sync(struct embedded *embedded)
@@ -147,10 +156,10 @@ static enum bel_engine_sync choose_sync(struct embedded *embedded)
     bool is_wanted =
         config->sync == BEL_CONFIG_SYNC_AUTO ? is_slow : config->sync == BEL_CONFIG_SYNC_THREAD;
     embedded->is_sync_in_thread = is_wanted && !config->is_virtual;
-    BEL_LOG(log, BEL_LOG_INFO, "syncing",
-            BEL_LOG_TEXT("in", embedded->is_sync_in_thread ? "thread" : "loop"),
-            BEL_LOG_NUMBER("measured_us", embedded->sync_us));
-    return embedded->is_sync_in_thread ? BEL_ENGINE_SYNC_IN_THREAD : BEL_ENGINE_SYNC_IN_TURN;
+    embedded->is_sync_adaptive = config->sync == BEL_CONFIG_SYNC_AUTO && !config->is_virtual;
+    log_sync(embedded);
+    if (embedded->is_sync_in_thread) return BEL_ENGINE_SYNC_IN_THREAD;
+    return embedded->is_sync_adaptive ? BEL_ENGINE_SYNC_ADAPTIVE : BEL_ENGINE_SYNC_IN_TURN;
 }
 
 /* Names the limit of the address space, if there is one, as the reason for a lack of memory: the
@@ -305,6 +314,11 @@ static int watch(struct bel_server_store *store)
     struct embedded *embedded = embedded_of(store);
     const struct bel_engine_stats *stats = store->stats;
     log_disk(embedded, stats->is_disk_low);
+    if (stats->is_sync_in_thread && !embedded->is_sync_in_thread) {
+        embedded->is_sync_in_thread = true;
+        embedded->sync_us = stats->slow_sync_us;
+        log_sync(embedded);
+    }
     if (stats->overlaps.count != embedded->overlaps) log_overlaps(embedded, &stats->overlaps);
     if (stats->clock_steps != embedded->clock_steps) {
         char now[BEL_INSTANT_BYTES];

@@ -10,7 +10,8 @@
  *                                 meanwhile form the next batch
  *     more                        a thread: reads, pings and new clients do not wait
  *
- * With a sync of 1 ms in the loop, a command that changes nothing takes at most 1 ms longer.
+ * With a sync of 1 ms in the loop, a command that changes nothing takes at most 1 ms longer. If the
+ * disk becomes slow later, the engine lets a thread take over: BEL_ENGINE_SYNC_ADAPTIVE.
  */
 
 #include "belfry/error.h"

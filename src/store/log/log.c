@@ -261,6 +261,18 @@ void bel__log_ask(struct bel_log *log)
     if (log->syncer != NULL) bel__syncer_ask(log->syncer);
 }
 
+int bel__log_begin_late(struct bel_log *log, const struct bel_log_options *options)
+{
+    struct bel_log_writer_options writer_options = {.io = log->io,
+                                                    .has_thread = options->driver == BEL_LOG_THREAD,
+                                                    .wake = options->wake,
+                                                    .context = options->context};
+    assert(options->driver != BEL_LOG_AT_ONCE);
+    assert(log->writer == NULL && log->syncer == NULL && !log->is_writing);
+    assert(log->err != 0 || log->synced.batch == log->batch); /* nothing is under way */
+    return bel__log_writer_open(&writer_options, &log->writer);
+}
+
 int bel__log_wait(struct bel_log *log)
 {
     if (log->syncer != NULL) return bel__syncer_wait(log->syncer);

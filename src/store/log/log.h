@@ -130,6 +130,11 @@ BEL_CHECKED int bel__log_append(struct bel_log *log, struct bel_batch *batch);
  * it syncs only when that is due. */
 void bel__log_step(struct bel_log *log);
 
+/* From now on a writer writes and syncs, as BEL_LOG_THREAD or BEL_LOG_STEPS says; so far every
+ * append did (BEL_LOG_AT_ONCE). Only the driver, `wake` and `context` of the options are used.
+ * Returns 0; or BEL_ENOMEM, with nothing changed. */
+BEL_CHECKED int bel__log_begin_late(struct bel_log *log, const struct bel_log_options *options);
+
 /* Requests a sync of a lazy log now. */
 void bel__log_ask(struct bel_log *log);
 
