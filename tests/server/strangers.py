@@ -253,7 +253,8 @@ def test_a_credential_of_systemd_is_the_key_file():
 
 
 def test_a_limited_key_sees_its_own_topics_alone():
-    with Keys(line_of("root"), line_of("mailer")) as keys, serve(keys) as server, \
+    with Keys(line_of("root"), line_of("mailer")) as keys, \
+            Server("--keys", keys.path) as server, \
             enter(server, "root") as root, enter(server, "mailer") as mailer:
         for topic, count in (("mail", 1), ("sms.de", 2), ("other", 4), ("secret", 8)):
             for _ in range(count):
@@ -265,6 +266,8 @@ def test_a_limited_key_sees_its_own_topics_alone():
         hidden = {"process_id", "data", "config_file", "keys_file", "deliveries",
                   "total_commands_processed", "connected_clients", "cmdstat_schedule"}
         assert not hidden & part.keys(), hidden & part.keys()
+        of_all = {name for name in part if name.startswith("tree_")}  # rows and pages of all topics
+        assert not of_all and "tree_check_rows" in whole, of_all
         assert "belfry_version" in part and "plans" in part
         for section in ("clients", "stats"):
             assert info(mailer, section) == {}

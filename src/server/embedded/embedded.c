@@ -403,7 +403,7 @@ static void tell(const struct bel_server_store *store, struct bel_info_page *pag
     if (page->scope == NULL) bel__info_line(page, "data:%s", is_memory ? "" : config->data);
     bel__info_line(page, "sync:%s", embedded->is_sync_in_thread ? "thread" : "loop");
     bel__info_line(page, "sync_us_measured:%" PRIu64, embedded->sync_us);
-    if (!is_memory) tell_tree_check(page, embedded);
+    if (!is_memory && page->scope == NULL) tell_tree_check(page, embedded);
 }
 
 static void place(const struct bel_server_store *store, char *out, size_t room)
