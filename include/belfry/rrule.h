@@ -17,8 +17,8 @@
  * counted from it, and it supplies what the rule leaves open (FREQ=MONTHLY alone means the start's
  * day of the month, at its time of day). The start itself is a time only if the rule matches it.
  * Times in UNTIL and EXDATE are local, or UTC with a Z, and are exact; UNTIL may be a date, whose
- * last second is the end. Invalid are: other dates without a time, RDATE, EXRULE and the RSCALE of
- * RFC 7529.
+ * last second is the end. In a plan, EXDATE;TZID=zone: with the plan's zone is EXDATE:. Invalid
+ * are: other dates without a time, RDATE, EXRULE and the RSCALE of RFC 7529.
  *
  *     FREQ                              by
  *     SECONDLY MINUTELY HOURLY DAILY    BYHOUR BYMINUTE BYSECOND BYMONTH BYMONTHDAY BYDAY

@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "plan/civil.h"
 #include "plan/plan.h"
+#include "plan/rrule.h"
 #include "plan/text.h"
 
 #include <string.h>
@@ -140,7 +141,9 @@ int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
     } else if (bel_zone_civil(options->zone, start_of(options), &start.civil) != 0) {
         return bel__text_refuse(why, 0, "a start between the years -9999 and 9999");
     }
-    err = bel_rrule_parse(text + start.bytes, bytes - start.bytes, &start.civil, &plan->rrule, why);
+    struct bel_view rule = {text + start.bytes, bytes - start.bytes};
+    const char *zone = bel_zone_name(options->zone);
+    err = bel__rrule_parse(rule, &start.civil, zone, &plan->rrule, why);
     if (err == BEL_EINVAL && why != NULL) why->position += start.bytes;
     return err;
 }

@@ -3,7 +3,8 @@
 /*
  * Parses rules, and rejects those that could not be evaluated in bounded time.
  *
- *     text  := ("RRULE:")? part (";" part)* (space "EXDATE:" time ("," time)*)*
+ *     text  := ("RRULE:")? part (";" part)* (space "EXDATE" zone? ":" time ("," time)*)*
+ *     zone  := ";TZID=" name            with a Z after a time, the zone does not matter
  *     part  := name "=" value
  *
  * The first step reads each part into a set. The second step checks the combination of parts, fills
@@ -96,6 +97,7 @@ struct reading {
     bool has_nth;
     unsigned nth_max; /* the largest number of a weekday, without its sign */
     int64_t excluded[2][BEL_RRULE_EXDATES_MAX];
+    const char *zone; /* that TZID= may name; or NULL */
 };
 
 static int refuse(struct reading *reading, const char *expected)
@@ -356,11 +358,34 @@ static bool is_space(char byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
+/* Reads EXDATE: or EXDATE;TZID=zone: with the zone of the rule. */
+static int read_exdate(struct reading *reading)
+{
+    struct reader *reader = &reading->reader;
+    size_t at = reader->at;
+    if (skip_word(reader, "EXDATE:")) return 0;
+    if (reading->zone == NULL || !skip_word(reader, "EXDATE;TZID=")) {
+        return bel__text_refuse(reading->why, at, "EXDATE: or the end");
+    }
+    size_t zone_at = reader->at, bytes = strlen(reading->zone);
+    while (!reader_at_end(reader) && reader_peek(reader) != ':') {
+        reader->at++;
+    }
+    bool is_same =
+        reader->at - zone_at == bytes && memcmp(reader->text + zone_at, reading->zone, bytes) == 0;
+    if (!is_same) {
+        return bel__text_refuse(reading->why, zone_at, "the time zone of the rule: %s",
+                                reading->zone);
+    }
+    return reader_skip(reader, ':') ? 0 : refuse(reading, ": and a time");
+}
+
 static int read_exceptions(struct reading *reading)
 {
     struct reader *reader = &reading->reader;
     size_t *counts = reading->rrule.excluded_count;
-    if (!skip_word(reader, "EXDATE:")) return refuse(reading, "EXDATE: or the end");
+    int exdate = read_exdate(reading);
+    if (exdate) return exdate;
     do {
         int64_t at = 0;
         bool is_utc = false;
@@ -625,18 +650,19 @@ static struct bel_rrule *keep(const struct reading *reading)
     return rrule;
 }
 
-int bel_rrule_parse(const char *text, size_t bytes, const struct bel_civil *start,
-                    struct bel_rrule **out, struct bel_text_error *why)
+int bel__rrule_parse(struct bel_view text, const struct bel_civil *start, const char *zone,
+                     struct bel_rrule **out, struct bel_text_error *why)
 {
     struct bel_zone_instants local;
     int err = bel_zone_at(bel_zone_utc(), start, &local);
     if (err) return bel__text_refuse(why, 0, "a start that is a date and time");
-    if (bytes > BEL_RRULE_TEXT_MAX) {
+    if (text.bytes > BEL_RRULE_TEXT_MAX) {
         return bel__text_refuse(why, BEL_RRULE_TEXT_MAX, "at most %d bytes", BEL_RRULE_TEXT_MAX);
     }
     struct reading reading = {
-        .reader = {text, bytes, 0},
+        .reader = {text.data, text.bytes, 0},
         .why = why,
+        .zone = zone,
         .rrule = {.interval = 1,
                   .week_start = 1,
                   .start = local.first,
@@ -650,6 +676,12 @@ int bel_rrule_parse(const char *text, size_t bytes, const struct bel_civil *star
     if (rrule == NULL) return BEL_ENOMEM;
     *out = rrule;
     return 0;
+}
+
+int bel_rrule_parse(const char *text, size_t bytes, const struct bel_civil *start,
+                    struct bel_rrule **out, struct bel_text_error *why)
+{
+    return bel__rrule_parse((struct bel_view){text, bytes}, start, NULL, out, why);
 }
 
 bool bel_rrule_is_supported(void)

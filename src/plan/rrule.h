@@ -70,6 +70,11 @@ struct bel_rrule {
     char *text;
 };
 
+/* bel_rrule_parse() for a rule of this time zone: EXDATE may have it as its TZID. */
+BEL_CHECKED int bel__rrule_parse(struct bel_view text, const struct bel_civil *start,
+                                 const char *zone, struct bel_rrule **out,
+                                 struct bel_text_error *why);
+
 /* A search for dates, with an open iterator of libical. */
 struct rrule_search {
     const struct bel_rrule *rrule;

@@ -3,6 +3,7 @@
 /* Replaces the recurrence rules in a build without libical. */
 #include "belfry/rrule.h"
 #include "plan/explain.h"
+#include "plan/rrule.h"
 #include "plan/text.h"
 
 #include <assert.h>
@@ -10,6 +11,13 @@
 bool bel_rrule_is_supported(void)
 {
     return false;
+}
+
+int bel__rrule_parse(struct bel_view text, const struct bel_civil *start, const char *zone,
+                     struct bel_rrule **out, struct bel_text_error *why)
+{
+    (void)zone;
+    return bel_rrule_parse(text.data, text.bytes, start, out, why);
 }
 
 int bel_rrule_parse(const char *text, size_t bytes, const struct bel_civil *start,

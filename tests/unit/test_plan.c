@@ -390,6 +390,11 @@ static void a_recurrence_rule_may_have_its_start(void)
          "the time zone of the plan: UTC"},
         {"DTSTART:19700102T090000", 23, "a line below or a space, then RRULE:"},
         {"DTSTART:19700102T090000\nFREQ=NEVER", 29, "YEARLY"},
+        {"FREQ=DAILY EXDATE;TZID=Europe/Berlin:19700102T090000", 23,
+         "the time zone of the rule: UTC"},
+        {"FREQ=DAILY EXDATE;TZID=UT:19700102T090000", 23, "the time zone of the rule: UTC"},
+        {"FREQ=DAILY EXDATE;TZID=UTC", 26, ": and a time"},
+        {"FREQ=DAILY EXDATE;VALUE=DATE:19700102", 11, "EXDATE: or the end"},
     };
     struct bel_plan_options options = {.now = {INT64_C(2400) * HOUR}};
     struct bel_plan *plan;
@@ -401,6 +406,12 @@ static void a_recurrence_rule_may_have_its_start(void)
     CHECK(next(plan, 33 * HOUR, 0) == 105 * HOUR);
     CHECK(next(plan, 105 * HOUR, 0) == 177 * HOUR);
     CHECK(next(plan, 177 * HOUR, 0) == -1);
+    bel_plan_destroy(plan);
+    plan = make("DTSTART;TZID=UTC:19700102T090000\nRRULE:FREQ=DAILY;COUNT=4\n"
+                "EXDATE;TZID=UTC:19700103T090000,19700104T090000\nEXDATE:19700102T090000Z\n",
+                &options);
+    CHECK(next(plan, 0, 0) == 105 * HOUR); /* as calendars export it */
+    CHECK(next(plan, 105 * HOUR, 0) == -1);
     bel_plan_destroy(plan);
     plan = make("dtstart;tzid=UTC:19700102T090000Z RRULE:FREQ=DAILY", &options);
     CHECK(next(plan, 0, 0) == 33 * HOUR);
