@@ -115,10 +115,17 @@ static int read_arguments(struct import *import, int argc, char **argv)
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
     import->is_crontab = crontab != NULL;
-    import->path = options.words_count > 0 ? words[0] : crontab;
+    if (import->is_crontab && strcmp(crontab, "--system") == 0) { /* --crontab --system FILE */
+        import->rules.has_users = true;
+        crontab = options.words_count > 0 ? words[--options.words_count] : NULL;
+        if (crontab == NULL) {
+            return bel__options_complain(argv[0], "option needs a value: --crontab");
+        }
+    }
     if (import->is_crontab && options.words_count > 0) {
         return bel__options_complain(argv[0], "unexpected argument %s", words[0]);
     }
+    import->path = options.words_count > 0 ? words[0] : crontab;
     if (import->is_crontab && import->rules.topic == NULL) {
         return bel__options_complain(argv[0], "--crontab needs --topic");
     }

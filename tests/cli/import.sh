@@ -328,6 +328,10 @@ fi
 exits a_crontab_without_its_option 1 'a crontab needs --crontab FILE' "$belfry" import system2 --topic x
 is a_system_crontab 'imported	1' \
     bash -c "'$belfry' import --crontab system --system --topic system --tz UTC | head -n 1"
+is also_with_the_file_last 'unchanged	1' \
+    bash -c "'$belfry' import --crontab --system system --topic system --tz UTC | sed -n 3p"
+exits a_system_crontab_needs_a_file 2 'needs a value: --crontab' \
+    "$belfry" import --crontab --system --topic system --tz UTC
 like without_its_user '*"payload": "cd / && run-parts /etc/cron.hourly"*' "$belfry" export system
 cat >percents <<'END'
 0 1 * * * date +\%F >"/tmp/100\% \d\\"
