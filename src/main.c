@@ -184,10 +184,11 @@ static int copy_between(struct cli_copy *said)
         const char *name;
         uint64_t number;
     } facts[] = {
-        {"topics", counts.topics},   {"timers", counts.timers}, {"plans", counts.plans},
-        {"leased", counts.leased},   {"ended", counts.ended},   {"jobs", counts.jobs},
-        {"tasks", counts.tasks},     {"groups", counts.groups}, {"resources", counts.resources},
-        {"written", counts.written}, {"kept", counts.kept},     {"removed", counts.removed}};
+        {"topics", counts.topics},  {"timers", counts.timers},   {"plans", counts.plans},
+        {"leased", counts.leased},  {"ended", counts.ended},     {"jobs", counts.jobs},
+        {"tasks", counts.tasks},    {"groups", counts.groups},   {"resources", counts.resources},
+        {"limits", counts.limits},  {"written", counts.written}, {"kept", counts.kept},
+        {"removed", counts.removed}};
     said->facts_count = sizeof facts / sizeof facts[0];
     for (size_t i = 0; i < said->facts_count; i++) {
         said->facts[i].name = facts[i].name;

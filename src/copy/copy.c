@@ -69,37 +69,6 @@ static int learn_topic(void *context, const struct bel_reply *reply)
     return 0;
 }
 
-struct jobs_seen {
-    uint64_t count;
-    char cursor[BEL_COPY_CURSOR_BYTES];
-    size_t cursor_bytes;
-};
-
-static int see_jobs(void *context, const struct bel_reply *reply)
-{
-    struct jobs_seen *seen = context;
-    seen->count += reply->jobs.count;
-    if (reply->jobs.cursor.bytes > sizeof seen->cursor) return BEL_ECORRUPT;
-    seen->cursor_bytes = reply->jobs.cursor.bytes;
-    if (seen->cursor_bytes > 0) memcpy(seen->cursor, reply->jobs.cursor.data, seen->cursor_bytes);
-    return 0;
-}
-
-static int count_jobs(struct bel_copy *copy)
-{
-    struct jobs_seen seen = {0};
-    do {
-        struct bel_command command = {
-            .verb = BEL_VERB_JOB_LIST,
-            .job_list = {.count = BEL_LIST_COUNT_MAX, .cursor = {seen.cursor, seen.cursor_bytes}}};
-        int err = bel__ask(&copy->source, &command, see_jobs, &seen, copy->why);
-        if (err == BEL_EUNSUPPORTED) return 0;
-        if (err) return err;
-    } while (seen.cursor_bytes > 0);
-    copy->counts.jobs = seen.count;
-    return 0;
-}
-
 static int learn_topics(struct bel_copy *copy)
 {
     struct bel_command command = {.verb = BEL_VERB_TOPICS};
@@ -115,7 +84,7 @@ static int learn_topics(struct bel_copy *copy)
         return bel__why_say(copy->why, BEL_ENOTFOUND, "%s has no topics",
                             copy->options->source_name);
     }
-    return err ? err : count_jobs(copy);
+    return err ? err : bel__copy_count_others(copy);
 }
 
 /* --- pages --- */
@@ -287,48 +256,6 @@ static int look_at(struct bel_copy *copy, struct bel_copy_topic *topic)
     return err;
 }
 
-/* Adds "40 timers with a group" to a list. */
-static void name_left_out(char *text, size_t room, uint64_t number, const char *what)
-{
-    size_t used = strlen(text);
-    if (number == 0) return;
-    (void)snprintf(text + used, room - used, "%s%llu %s", used > 0 ? ", " : "",
-                   (unsigned long long)number, what);
-}
-
-/* Refuses a source with something that a copy does not have, and that was not left out. */
-static int check_left_out(const struct bel_copy *copy)
-{
-    const struct bel_copy_options *options = copy->options;
-    const struct bel_copy_counts *counts = &copy->counts;
-    char text[300] = "", words[60] = "";
-    const struct {
-        bool is_left_out;
-        uint64_t number;
-        const char *what, *word;
-    } rows[] = {
-        {options->without_jobs, counts->jobs, "jobs", "jobs"},
-        {options->without_jobs, counts->tasks, "tasks of jobs", "jobs"},
-        {options->without_groups, counts->groups, "timers with a group", "groups"},
-        {options->without_resources, counts->resources, "timers with a resource", "resources"},
-        {options->without_concurrency, counts->settings, "topics with a concurrency",
-         "concurrency"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].is_left_out || rows[i].number == 0) continue;
-        name_left_out(text, sizeof text, rows[i].number, rows[i].what);
-        if (strstr(words, rows[i].word) != NULL) continue;
-        size_t used = strlen(words);
-        (void)snprintf(words + used, sizeof words - used, "%s%s", used > 0 ? "," : "",
-                       rows[i].word);
-    }
-    if (text[0] == 0) return 0;
-    return bel__why_say(copy->why, BEL_EUNSUPPORTED,
-                        "the source has %s, which a copy does not have; to leave them out: "
-                        "--without %s",
-                        text, words);
-}
-
 static int look(struct bel_copy *copy)
 {
     copy->done = 0;
@@ -336,7 +263,7 @@ static int look(struct bel_copy *copy)
     for (size_t i = 0; err == 0 && i < copy->topics_count; i++) {
         err = look_at(copy, &copy->topics[i]);
     }
-    return err ? err : check_left_out(copy);
+    return err ? err : bel__copy_check_left_out(copy);
 }
 
 /* --- verify --- */
@@ -398,9 +325,18 @@ static int remove_all(struct bel_copy *copy)
     return err ? err : for_all(copy, bel__copy_purge);
 }
 
+/* Makes a target that does not exist yet, now that nothing stands against the copy. */
+static int make_target(struct bel_copy *copy)
+{
+    const struct bel_copy_options *options = copy->options;
+    if (copy->target.backend != NULL || options->is_dry) return 0;
+    return options->make(options->context, &copy->target, copy->why);
+}
+
 static int run(struct bel_copy *copy)
 {
     int err = look(copy);
+    if (err == 0) err = make_target(copy);
     copy->total = copy->counts.timers;
     if (err == 0) err = for_all(copy, bel__copy_meet);
     if (err || copy->options->is_dry) return err;

@@ -35,17 +35,21 @@ enum bel_copy_step {
 
 struct bel_copy_options {
     const char *source_name;              /* in marks */
-    struct bel_copy_store source, target; /* target.backend NULL: empty, for is_dry */
+    struct bel_copy_store source, target; /* target.backend NULL: it does not exist yet */
     bool merges;                          /* topics of the target may have timers, which are kept */
     bool moves;        /* delete the timers in the source when they are verified */
     bool is_dry;       /* write nothing */
     bool is_forced;    /* servers may be using a store on Redis */
     bool without_jobs; /* leave out jobs, with their tasks */
-    bool without_groups, without_resources; /* leave out these names of timers */
+    bool without_groups, without_resources; /* leave out these names of timers; with resources
+                                               their limits */
     bool without_concurrency;               /* leave out this setting of topics */
     void *context;
     /* Tells how far a step is; `total` 0: unknown. NULL: nobody wants to know. */
     void (*progress)(void *context, enum bel_copy_step step, uint64_t done, uint64_t total);
+    /* Makes and opens a target that does not exist, and sets `*store`. Returns 0 or an error. Is
+     * called only when the source was looked at, and is as it can be copied. */
+    int (*make)(void *context, struct bel_copy_store *store, struct bel_why *why);
     /* Moves the clock of a store: the target is complete, and others may work on it from now on; in
      * the source everything has ended. Sets `*store` to the
      * store as it is then, with another clock if others must be told of its topics. Returns 0 or an
@@ -57,12 +61,14 @@ struct bel_copy_counts {
     uint64_t topics;
     uint64_t timers;               /* all records: unfinished timers, plans, ended timers */
     uint64_t plans, leased, ended; /* of these */
-    uint64_t jobs, tasks, groups, resources, settings; /* that were found and left out: jobs, their
-                             tasks, timers with a group, timers with a resource, concurrency */
-    uint64_t written;                                  /* by this run */
-    uint64_t kept;                                     /* the target had a timer with the id */
-    uint64_t removed;                                  /* from the source */
-    uint64_t digest;                                   /* over all records of the source */
+    uint64_t jobs, tasks, groups, resources, limits,
+        settings;     /* that were found and left out: jobs,
+                             their tasks, timers with a group, timers with a resource, resources
+                             with limits, concurrency */
+    uint64_t written; /* by this run */
+    uint64_t kept;    /* the target had a timer with the id */
+    uint64_t removed; /* from the source */
+    uint64_t digest;  /* over all records of the source */
 };
 
 /* Copies. Returns 0; BEL_EUNSUPPORTED if the source has what the target cannot hold; BEL_ECONFLICT

@@ -14,6 +14,7 @@
 enum {
     BEL_COPY_PAGE = BEL_LIST_COUNT_MAX, /* timers */
     BEL_COPY_CURSOR_BYTES = 512,
+    BEL_COPY_NAMES_BYTES = 200,
 };
 
 /* What is compared of a topic. */
@@ -42,7 +43,8 @@ struct bel_copy {
     struct bel_arena arena;
     struct bel_copy_topic *topics;
     size_t topics_count;
-    uint64_t total, done; /* records of the current step */
+    char limited[BEL_COPY_NAMES_BYTES]; /* names of resources with limits, the first ones */
+    uint64_t total, done;               /* records of the current step */
     struct bel_buffer scratch;
     struct bel_timer *timers;     /* a page */
     struct bel_request *requests; /* one for each, and one for the mark */
@@ -76,6 +78,11 @@ bool bel__copy_leaves_out(const struct bel_copy *copy, const struct bel_timer *t
 struct bel_timer bel__copy_whole(const struct bel_copy *copy, const struct bel_timer *timer);
 
 void bel__copy_progress(const struct bel_copy *copy, enum bel_copy_step step);
+
+/* Counts the jobs of the source, and the resources with limits. */
+BEL_CHECKED int bel__copy_count_others(struct bel_copy *copy);
+/* Refuses a source with something that a copy does not have, and that was not left out. */
+BEL_CHECKED int bel__copy_check_left_out(const struct bel_copy *copy);
 
 /* Steps. Each works on one topic. */
 

@@ -179,7 +179,8 @@ def test_what_a_copy_does_not_have_is_refused_with_its_number():
     with Redis() as redis, Folder() as kept, Folder() as folder:
         data = unpack(kept)
         why = copy(f"embedded:{data}", redis.url(), status=1)
-        assert "6 timers with a group, 3 timers with a resource, 1 topics with a concurrency" in why
+        assert "6 timers with a group, 3 timers with a resource, " in why, why
+        assert "1 topic with a concurrency" in why, why
         assert "--without groups,resources,concurrency" in why, why
         assert redis.client.ask("DBSIZE") == 0
         with Serving(folder=folder) as server, server.client() as client:
@@ -187,9 +188,41 @@ def test_what_a_copy_does_not_have_is_refused_with_its_number():
             client.ask("JOB", "SUBMIT", json.dumps(job))
             client.ask("SCHEDULE", "t", "x", "ID", "own")
         why = copy(f"embedded:{folder}/data", redis.url(), status=1)
-        assert "1 jobs, 2 tasks of jobs" in why and "--without jobs" in why, why
+        assert "1 job, 2 tasks of jobs" in why and "--without jobs" in why, why
         out = copy(f"embedded:{folder}/data", redis.url(), "--without", "jobs")
         assert out["written"] == 1 and out["tasks"] == 2, out
+
+
+def test_limits_of_resources_are_refused_by_name():
+    with Redis() as redis, Folder() as folder, Folder() as back:
+        with Serving(folder=folder) as server, server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "ID", "own", "IN", "1h")
+            client.ask("LIMIT", "api", "RATE", "5/1s")
+        for target in (redis.url(), f"embedded:{back}/data"):
+            for flags in ((), ("--dry-run",)):
+                why = copy(f"embedded:{folder}/data", target, *flags, status=1)
+                assert "the source has 1 resource with limits (api), which" in why, why
+                assert "--without resources" in why, why
+            out = copy(f"embedded:{folder}/data", target, "--without", "resources")
+            assert out["limits"] == 1 and out["written"] == 1, out
+        with Serving(folder=folder) as server, server.client() as client:
+            client.ask("LIMIT", "api", "DELETE")
+            client.ask("LIMIT", "*", "CONCURRENCY", "3")
+            for i in range(60):
+                client.ask("LIMIT", f"model-{i}", "BREAKER", "off")
+        why = copy(f"embedded:{folder}/data", redis.url(), "--merge", status=1)
+        assert "61 resources with limits (*, model-0, " in why and ", ...), which" in why, why
+
+
+def test_a_refused_copy_makes_no_directory():
+    with Redis() as redis, Folder() as folder, Folder() as back:
+        with Serving(folder=folder) as server, server.client() as client:
+            client.ask("JOB", "SUBMIT", json.dumps({"tasks": [{"id": "a", "topic": "t"}]}))
+        target = f"embedded:{back}/data"
+        assert "1 job, 1 task of jobs" in copy(f"embedded:{folder}/data", target, status=1)
+        assert "has no topics" in copy(redis.url("mistyped"), target, status=3)
+        copy(f"embedded:{folder}/data", target, "--without", "jobs", "--dry-run")
+        assert os.listdir(back) == [], os.listdir(back)
 
 
 def test_a_store_in_use_or_unknown_is_refused():

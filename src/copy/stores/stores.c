@@ -118,14 +118,16 @@ static int open_engine(struct store *store, struct bel_zones *zones, struct bel_
     return bel__why_say(why, err, "%s: %s", folder_of(store), text);
 }
 
-static int open_embedded(struct store *store, bool is_source, bool is_dry, struct bel_zones *zones,
+/* Opens a data directory. A target that does not exist is made by make(), when nothing stands
+ * against the copy. */
+static int open_embedded(struct store *store, bool is_source, struct bel_zones *zones,
                          struct bel_why *why)
 {
     char path[PATH_MAX];
     int err = check_folder(store, is_source, why);
     if (err) return err;
     bool is_new = store->still.wall_ms == 1 && !is_source;
-    if (!(is_dry && is_new)) err = open_engine(store, zones, why);
+    if (!is_new) err = open_engine(store, zones, why);
     if (err) return err;
     const char *folder = realpath(folder_of(store), path);
     (void)snprintf(store->name, sizeof store->name, "%s%s", embedded,
@@ -149,7 +151,7 @@ static int open_redis(struct store *store, bool is_quiet, struct bel_zones *zone
     struct bel_why found = {0};
     err = bel__ask(&probe, &command, NULL, NULL, &found);
     if (err == 0) return 0;
-    err = err == BEL_EIO || err == BEL_EBUSY ? BEL_ECLOSED : err;
+    err = err == BEL_EIO || err == BEL_EBUSY ? BEL_ECLOSED : err == BEL_EINVAL ? BEL_EIO : err;
     const char *reason = bel__servers_why(bel__redis_servers(store->redis));
     return bel__why_say(why, err, "%s: %s", store->name, reason[0] != 0 ? reason : found.text);
 }
@@ -163,6 +165,7 @@ static int check_use(const struct store *store, const struct bel_copy_options *o
     if (options->is_forced || options->is_dry) return 0;
     int err = bel__presence_look(&store->redis_options, LOOK_MS, &presence, &found);
     if (err == BEL_EBUSY) err = BEL_ECLOSED;
+    if (err == BEL_EINVAL) err = BEL_EIO; /* refused by the servers */
     if (err) return bel__why_say(why, err, "%s: %s", store->name, found.text);
     if (presence.count == 0) return 0;
     char number[32];
@@ -211,7 +214,7 @@ static int open_store(struct stores *stores, struct store *store, const char *te
     store->text = text;
     store->still = (struct still){{mono, boot, wall}, 1};
     if (is_embedded(text)) {
-        return open_embedded(store, is_source, stores->options->is_dry, stores->zones, why);
+        return open_embedded(store, is_source, stores->zones, why);
     }
     if (!is_url(text)) {
         return bel__why_say(why, BEL_EINVAL,
@@ -236,6 +239,15 @@ static struct bel_copy_store copy_store(struct store *store)
     if (store->engine != NULL) out.backend = bel_engine_backend(store->engine);
     if (store->redis != NULL) out.backend = bel__redis_backend(store->redis);
     return out;
+}
+
+/* Makes the data directory of the target. */
+static int make(void *context, struct bel_copy_store *out, struct bel_why *why)
+{
+    struct stores *stores = context;
+    int err = open_engine(&stores->target, stores->zones, why);
+    if (err == 0) *out = copy_store(&stores->target);
+    return err;
 }
 
 /* Opens a store of Redis again: the target as a node that others hear of, the source at a time by
@@ -278,6 +290,7 @@ static int copy(struct stores *stores, struct bel_copy_counts *out, struct bel_w
     options.source_name = stores->source.name;
     options.context = stores;
     options.progress = progress;
+    options.make = make;
     options.thaw = thaw;
     return bel__copy(&options, out, why);
 }
