@@ -47,6 +47,7 @@ struct bel_job_draft {
     uint32_t tasks_count, tasks_room, wishes_count, wishes_room;
     uint32_t topics_count, topics_room, then_count, then_room;
     uint32_t longest;     /* the task with the longest id */
+    bool is_stored;       /* see bel_job_parser_options */
     struct bel_map names; /* of topics, then of tasks: index */
     struct {              /* private to check.c */
         int phase;

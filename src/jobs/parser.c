@@ -190,6 +190,7 @@ static int begin_job(struct bel_job_parser *parser)
     struct level *made = &parser->levels[parser->levels_count];
     int err = bel__job_draft_init(&made->draft, parser->options.secret);
     if (err) return err;
+    made->draft.is_stored = parser->options.is_stored;
     parser->levels_count++;
     made->start = parser->reader.at - 1;
     push(parser, FRAME_JOB, &made->job);

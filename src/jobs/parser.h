@@ -31,8 +31,9 @@ struct bel_job_parser_options {
     struct bel_view made_id; /* of the job, if neither the text nor `id` has one; BEL_EINVAL if it
                                 is needed and empty */
     struct bel_job_limits limits;
-    struct bel_zones *zones;       /* for names of zones; NULL: only UTC */
-    struct bel_wall now;           /* for plans */
+    struct bel_zones *zones; /* for names of zones; NULL: only UTC */
+    struct bel_wall now;     /* for plans */
+    bool is_stored; /* accepted earlier: a text of digits may be a duration in milliseconds */
     struct bel_siphash_key secret; /* random, so that a sender cannot choose ids that collide */
     /* An occurrence of a recurring job: the ids of the job and of its `then` get the suffix
      * "@<nominal>", the rule is left out, and {{nominal}} in payloads becomes the time in

@@ -149,6 +149,23 @@ static int refuse_text(struct bel_job_fault *fault, const struct bel_text_error 
                           why->expected);
 }
 
+/* Returns whether a text is a number other than 0, whose unit is missing. */
+static bool is_bare(const char *text, size_t bytes)
+{
+    size_t zeros = 0, digits = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        zeros += text[i] == '0';
+        digits += text[i] >= '0' && text[i] <= '9';
+    }
+    return digits == bytes && zeros < bytes;
+}
+
+static int refuse_bare(struct bel_job_fault *fault, const char *text, size_t bytes)
+{
+    return bel__job_fault(fault, BEL_EINVAL, "'%.*s' needs a unit, e.g. %.*ss", (int)bytes, text,
+                          (int)bytes, text);
+}
+
 static int parse_duration(const struct bel_job_field *field, struct bel_view text, uint64_t *out,
                           struct bel_job_fault *fault)
 {
@@ -210,8 +227,12 @@ int bel__job_value(struct bel_job_draft *draft, const struct bel_job_field *fiel
     size_t bytes_max = field->max > 0 ? (size_t)field->max : NAME_BYTES_MAX;
     int err = bel__job_text(draft, &text, bytes_max, out_text, fault);
     if (err) return err;
+    bool has_units = token->kind == BEL_JSON_STRING && !draft->is_stored;
     switch (field->type) {
     case BEL_JOB_DURATION:
+        if (has_units && is_bare(out_text->data, out_text->bytes)) {
+            return refuse_bare(fault, out_text->data, out_text->bytes);
+        }
         return parse_duration(field, *out_text, out_number, fault);
     case BEL_JOB_WORD:
         return parse_word(field, *out_text, out_number, fault);

@@ -23,7 +23,7 @@ enum bel_job_object {
 enum bel_job_type {
     BEL_JOB_TEXT,
     BEL_JOB_NUMBER,
-    BEL_JOB_DURATION, /* a text with a unit, or a number of milliseconds */
+    BEL_JOB_DURATION, /* a text with its unit, or a number of milliseconds */
     BEL_JOB_TIME,     /* a text, or a number of milliseconds since 1970; parsed at the end */
     BEL_JOB_WORD,
     BEL_JOB_RETRY,

@@ -70,6 +70,21 @@ static void is(struct bel_view got, const char *want)
 
 /* --- what a job has --- */
 
+/* Jobs of `then` and recurring jobs are stored as texts, which earlier versions have accepted. */
+static void a_stored_text_may_have_a_duration_without_a_unit(void)
+{
+    struct bel_job_parser_options options = options_of(
+        view("{\"timeout\":\"7000\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\",\"idle\":\"30\"}]}"));
+    struct parsed parsed = parse_with(&options, 1000);
+    CHECK(parsed.err == BEL_EINVAL);
+    options.is_stored = true;
+    parsed = parse_with(&options, 1000);
+    CHECK(parsed.err == 0);
+    CHECK_EQ(parsed.graph->timeout_ms, 7000);
+    CHECK_EQ(parsed.graph->tasks[0].idle_ms, 30);
+    bel__job_graph_destroy(parsed.graph);
+}
+
 static void a_job_has_its_fields_and_defaults(void)
 {
     struct bel_job_graph *graph =
@@ -302,6 +317,8 @@ static void wrong_values_are_named_by_their_path(void)
             "tasks[0].retry: at byte 2, expected a unit, as in 5s, or max(5) for 5 attempts; also "
             "fixed(1s) max(3)");
     refuses(BEL_EINVAL, TASK(",\"idle\":0"), "tasks[0].idle: must be more than 0");
+    refuses(BEL_EINVAL, TASK(",\"idle\":\"30\""), "tasks[0].idle: '30' needs a unit, e.g. 30s");
+    refuses(BEL_EINVAL, TASK(",\"in\":\"05\""), "tasks[0].in: '05' needs a unit, e.g. 05s");
     refuses(BEL_EINVAL, TASK(",\"in\":\"1s\",\"at\":1900000000000"),
             "tasks[0].at: in is there too: give one of them");
     refuses(BEL_EINVAL, TASK(",\"at\":1900000000"),
@@ -657,6 +674,7 @@ int main(void)
 {
     CHECK(bel_zones_open(NULL, &zones) == 0);
     RUN(a_job_has_its_fields_and_defaults);
+    RUN(a_stored_text_may_have_a_duration_without_a_unit);
     RUN(a_task_has_its_fields_and_defaults);
     RUN(a_payload_that_is_a_value_is_compact_and_has_a_type);
     RUN(edges_go_both_ways_and_may_name_later_tasks);

@@ -661,7 +661,6 @@ static const struct bel_job_limits stored_limits = {.text_bytes_max = UINT64_MAX
 /* Makes the parser, and enters the submission into the list. */
 static int open_submission(struct bel_engine *engine, struct bel_submission *submission)
 {
-    const struct bel_job_submit *submit = submission->submit;
     submission->number = bel__rows_sequence(&engine->rows);
     bel__made_id(&(struct bel_place){.lane = BEL_LANE_NONE, /* no timer has this id */
                                      .time = (uint64_t)engine->now.wall,
@@ -669,11 +668,12 @@ static int open_submission(struct bel_engine *engine, struct bel_submission *sub
                                      .sequence = submission->number},
                  submission->made_id);
     struct bel_job_parser_options options = {
-        .text = submit->text,
-        .id = submit->id,
+        .text = submission->submit->text,
+        .id = submission->submit->id,
         .made_id = {submission->made_id, sizeof submission->made_id},
         .zones = engine->zones,
         .now = {engine->now.wall},
+        .is_stored = submission->is_own,
         .secret = engine->topics.by_name.secret,
         .has_nominal = submission->has_nominal,
         .nominal = submission->nominal};
