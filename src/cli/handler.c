@@ -16,6 +16,7 @@
 
 #include "belfry/timer.h"
 #include "cli/print.h"
+#include "cli/program.h"
 #include "core/base64.h"
 
 #include <assert.h>
@@ -39,7 +40,6 @@ enum {
     PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
     LINE_BYTES = BEL_REPORT_REASON_BYTES,
     NAME_BYTES = 300,
-    PATH_BYTES = 4096,
     RESULTS_FD = 3,
 };
 
@@ -56,21 +56,6 @@ struct child {
     char *result; /* owned; NULL: it is not wanted */
     size_t result_bytes;
 };
-
-bool bel__handler_exists(const char *program)
-{
-    char path[PATH_BYTES];
-    if (strchr(program, '/') != NULL) return access(program, X_OK) == 0;
-    const char *at = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
-    while (at != NULL && *at != '\0') {
-        size_t bytes = strcspn(at, ":");
-        (void)snprintf(path, sizeof path, "%.*s/%s", (int)bytes, at, program);
-        if (access(path, X_OK) == 0) return true;
-        at += bytes + (at[bytes] == ':');
-    }
-    errno = ENOENT;
-    return false;
-}
 
 /* --- results of other tasks --- */
 
@@ -438,7 +423,25 @@ static void judge(const struct child *child, int status, struct bel_report *repo
                                                 : BEL_REPORT_FAILED;
 }
 
-void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
+/* Says why the program was not started, and reports the timer: failed if the program cannot be
+ * started for this timer, otherwise released. */
+static void report_problem(const struct cli_handler *handler, int problem,
+                           struct bel_report *report)
+{
+    struct bel_why why = {0};
+    bool is_known = bel__program_is_broken(problem) && !bel__program_check(handler->argv[0], &why);
+    if (is_known) {
+        fprintf(stderr, "belfry: %s\n", why.text);
+    } else {
+        fprintf(stderr, "belfry: cannot run %s: %s\n", handler->argv[0], bel__cli_problem(problem));
+    }
+    *report = release_for_later();
+    if (problem != E2BIG) return;
+    *report = (struct bel_report){.kind = BEL_REPORT_FAILED};
+    bel_report_fail(report, "the headers of the timer are too long for an environment");
+}
+
+bool bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
                       struct bel_report *report, int *out_status)
 {
     struct child child = {.pidfd = -1, .input = -1, .errors = -1, .output = -1};
@@ -447,10 +450,9 @@ void bel__handler_run(const struct cli_handler *handler, const struct bel_errand
     if (!problem) problem = start(handler, errand, &child);
     if (problem) {
         free(child.result);
-        fprintf(stderr, "belfry: cannot run %s: %s\n", handler->argv[0], bel__cli_problem(problem));
-        *report = release_for_later();
+        report_problem(handler, problem, report);
         *out_status = 127;
-        return;
+        return !bel__program_is_broken(problem);
     }
     bool has_ended = false;
     while (!has_ended) {
@@ -459,4 +461,5 @@ void bel__handler_run(const struct cli_handler *handler, const struct bel_errand
     *out_status = reap(&child);
     judge(&child, *out_status, report);
     free(child.result);
+    return true;
 }

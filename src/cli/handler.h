@@ -34,12 +34,10 @@ struct cli_handler {
     bool has_result; /* standard output of the program is the result of the timer */
 };
 
-/* Returns whether the program is executable, looked up in $PATH. If not, sets errno. */
-bool bel__handler_exists(const char *program);
-
 /* Runs the program, waits for it and fills in the report. If `end_fd` ended the program, the report
- * is a release. Sets `*out_status` to the exit status, or 128 + the signal that ended it. */
-void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
+ * is a release. Sets `*out_status` to the exit status, or 128 + the signal that ended it. Returns
+ * false if the program cannot be started, for any timer, until somebody mends it. */
+bool bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
                       struct bel_report *report, int *out_status);
 
 #endif

@@ -8,7 +8,8 @@
  *     SIGTERM, SIGINT              stop claiming; running programs have --grace to finish
  *     --grace over, or 2nd signal  end the programs and release their timers
  *
- * A claim that fails with a permanent error stops the worker as well.
+ * A claim that fails with a permanent error stops the worker as well, and so does a program that
+ * cannot be started.
  */
 #include "belfry/crew.h"
 #include "belfry/instant.h"
@@ -16,6 +17,7 @@
 #include "cli/duration.h"
 #include "cli/handler.h"
 #include "cli/print.h"
+#include "cli/program.h"
 #include "cli/topic_hint.h"
 
 #include <errno.h>
@@ -141,9 +143,9 @@ static int check_arguments(const struct arguments *arguments)
         fprintf(stderr, "belfry work: expected TOPIC ... -- PROGRAM; see belfry help work\n");
         return CLI_USAGE;
     }
-    if (bel__handler_exists(arguments->handler.argv[0])) return CLI_OK;
-    fprintf(stderr, "belfry: cannot run %s: %s\n", arguments->handler.argv[0],
-            bel__cli_problem(errno));
+    struct bel_why why = {0};
+    if (bel__program_check(arguments->handler.argv[0], &why)) return CLI_OK;
+    fprintf(stderr, "belfry: %s\n", why.text);
     return CLI_FAILED;
 }
 
@@ -263,10 +265,20 @@ static void print_outcome(void *context, const struct bel_errand *errand,
     }
 }
 
+/* Stops the worker in the same way as a signal from outside, with an exit status. */
+static void stop(struct arguments *arguments, int status)
+{
+    if (atomic_exchange(&arguments->refused, status) != CLI_OK) return;
+    (void)kill(getpid(), SIGTERM);
+}
+
+/* Runs the program for a timer. A program that cannot be started stops the worker: each timer would
+ * be released again and again. */
 static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
 {
-    const struct arguments *arguments = context;
-    bel__handler_run(&arguments->handler, errand, report, &exit_status);
+    struct arguments *arguments = context;
+    if (bel__handler_run(&arguments->handler, errand, report, &exit_status)) return;
+    stop(arguments, CLI_FAILED);
 }
 
 /* Prints an error of the connection or of a claim. An invalid or forbidden claim is permanent:
@@ -279,9 +291,7 @@ static void trouble(void *context, const char *text)
     for (unsigned i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
         size_t bytes = strlen(lasting[i]);
         if (strncmp(text, lasting[i], bytes) != 0 || text[bytes] != ' ') continue;
-        int status = bel__connect_exit((struct bel_view){text, bytes});
-        if (atomic_exchange(&arguments->refused, status) != CLI_OK) continue;
-        (void)kill(getpid(), SIGTERM); /* stop in the same way as for a signal from outside */
+        stop(arguments, bel__connect_exit((struct bel_view){text, bytes}));
     }
 }
 

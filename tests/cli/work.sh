@@ -251,6 +251,30 @@ exits no_program 2 'expected TOPIC' "$belfry" work q
 exits no_topic 2 'expected TOPIC' "$belfry" work -- ./handler
 exits a_program_that_is_not_there 1 'cannot run ./nowhere' "$belfry" work q -- ./nowhere
 exits a_program_that_is_nowhere 1 'cannot run nowhere-at-all' "$belfry" work q -- nowhere-at-all
+mkdir -p folder
+printf '#!/bin/sh\r\nexit 0\r\n' >windows
+printf '#!/no/such/interpreter -x\n' >lost
+printf 'echo hello\n' >plain-text
+: >nothing
+chmod +x windows lost plain-text nothing
+exits a_program_with_windows_line_ends 1 'cannot run ./windows: bad interpreter /bin/sh^M' \
+    "$belfry" work q -- ./windows
+exits a_program_without_its_interpreter 1 'cannot run ./lost: bad interpreter /no/such/interpreter: No such file' \
+    "$belfry" work q -- ./lost
+exits a_program_without_a_first_line 1 'cannot run ./plain-text: the file has no #! line' \
+    "$belfry" work q -- ./plain-text
+exits a_program_that_is_empty 1 'the file is empty' "$belfry" work q -- ./nothing
+exits a_program_that_is_a_directory 1 'cannot run ./folder: it is a directory' "$belfry" work q -- ./folder
+cp handler changing
+"$belfry" schedule changes silent --id before >/dev/null
+work changes -- ./changing
+eventually the_program_runs bash -c "[ -n \"\$('$belfry' get changes before | grep 'attempts	1')\" ]"
+cp windows changing
+"$belfry" schedule changes x --id after >/dev/null
+wait "$worker"
+is a_worker_ends_when_its_program_is_broken 1 echo $?
+like and_says_why '*cannot run ./changing: bad interpreter*' cat worker.err
+like and_releases_the_timer '*state	scheduled*attempts	0*' "$belfry" get changes after
 exits a_bad_number 2 '-j 0' "$belfry" work q -j 0 -- ./handler
 exits a_bad_lease 2 'not a duration' "$belfry" work q --lease soon -- ./handler
 exits no_lease 2 'at least 1 ms' "$belfry" work q --lease 0 -- ./handler
