@@ -172,13 +172,14 @@ static int refuse_verb(const char *name, const struct cli_verb *others)
         return CLI_USAGE;
     }
     bool is_schedule = strcmp(name, "add") == 0 || strcmp(name, "enqueue") == 0;
-    bel__similar_begin(&similar, is_schedule ? "schedule" : name);
+    bel__similar_begin(&similar, name);
     for (const struct cli_remote_verb *remote = NULL;
          (remote = bel__remote_verb_next(remote)) != NULL;) {
         bel__similar_offer(&similar, remote->verb, remote->verb);
     }
     offer_verbs(&similar, others);
     offer_verbs(&similar, verbs);
+    if (is_schedule) similar.name = "schedule";
     if (similar.name != NULL) {
         fprintf(stderr, "belfry: unknown verb '%s'; did you mean '%s'?\n", name, similar.name);
     } else {

@@ -21,7 +21,8 @@
 #define TOPICS_COMMAND     "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
 #define IDS_COMMAND(topic) "belfry list " topic " --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
 
-#define RESOURCES_COMMAND "belfry limit --count 1000 --timeout 1s 2>/dev/null | sed \"s/.* //\""
+#define RESOURCES_COMMAND                                                                          \
+    "belfry limit --count 1000 --timeout 1s 2>/dev/null | sed \"s/.*[[:space:]]//\""
 
 #define JOB_WORDS    "submit get watch explain list cancel pause resume"
 #define JOBS_COMMAND "belfry job list --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
@@ -63,11 +64,16 @@ static const char *const list_states[] = {"scheduled", "ready", "leased",    "bl
 static const struct choice connecting[] = {
     {"server", "host:port", FOLLOWS_VALUE, NULL},
     {"key-file", "file with the API key", FOLLOWS_PATH, NULL},
+    {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
+    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+/* The same of verbs that work on a store, too: all but top and backup. */
+static const struct choice storing[] = {
     {"store", "URL of a store, instead of a server", FOLLOWS_VALUE, NULL},
     {"store-namespace", "prefix of the keys in the store", FOLLOWS_VALUE, NULL},
     {"store-password-file", "file with the password of the store", FOLLOWS_PATH, NULL},
-    {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
-    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
@@ -353,7 +359,11 @@ static void each_choice(const char *verb, see_choice *see)
         bool may_create = strcmp(verb, "pause") == 0 || strcmp(verb, "configure") == 0;
         if (may_create) see_all(verb, create_topic, see);
     }
-    if (remote != NULL || (other != NULL && other->connects)) see_all(verb, connecting, see);
+    bool connects = remote != NULL || (other != NULL && other->connects);
+    if (connects) see_all(verb, connecting, see);
+    if (connects && strcmp(verb, "top") != 0 && strcmp(verb, "backup") != 0) {
+        see_all(verb, storing, see);
+    }
 }
 
 /* --- the verbs --- */

@@ -22,14 +22,18 @@ enum {
     URL_SCHEME_SHOWN = 24,
 };
 
-const char bel__connect_help[] =
-    "    --server ADDR       host:port (default $BELFRY_SERVER, then\n"
+#define HELP_SERVER                                                                                \
+    "    --server ADDR       host:port (default $BELFRY_SERVER, then\n"                            \
     "                        " SERVER_DEFAULT "); --key-file or $BELFRY_KEY_FILE has the key\n"
-    "    --store URL         work on redis://host:port without a server (default\n"
-    "                        $BELFRY_STORE, if that is a URL); also\n"
-    "    --store-namespace NAME, --store-password-file FILE\n"
-    "    --timeout DURATION  how long to wait for a reply (default 30s)\n"
-    "    --json              print JSON\n";
+#define HELP_REPLY                                                                                 \
+    "    --timeout DURATION  how long to wait for a reply (default 30s)\n"                         \
+    "    --json              print JSON\n"
+
+const char bel__connect_help_server[] = HELP_SERVER HELP_REPLY;
+const char bel__connect_help[] =
+    HELP_SERVER "    --store URL         work on redis://host:port without a server (default\n"
+                "                        $BELFRY_STORE, if that is a URL); also\n"
+                "    --store-namespace NAME, --store-password-file FILE\n" HELP_REPLY;
 
 /* Finds where the value of an option goes that is a text. Returns whether it is such an option. */
 static bool find_text(struct cli_connect *connect, const char *name, const char ***out)

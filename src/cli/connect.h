@@ -39,8 +39,9 @@ int bel__connect_option(struct cli_connect *connect, const char *name, const cha
 /* Offers the names of these options for a mistyped one. */
 void bel__connect_offer(struct bel_similar *similar);
 
-/* The help lines of these options. */
+/* The help lines of these options; and those of verbs that work on a server only. */
 extern const char bel__connect_help[];
+extern const char bel__connect_help_server[];
 
 /* Returns whether the verb works on a store: --store, or $BELFRY_STORE without --server. */
 bool bel__connect_is_store(const struct cli_connect *connect);

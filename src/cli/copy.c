@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/store.h"
 #include "core/units.h"
 
 #include <inttypes.h>
@@ -193,5 +194,5 @@ int bel__cli_copy(int argc, char **argv, cli_copier *copier)
     bel__progress_end(&drawing.progress);
     if (err != 0) fprintf(stderr, "belfry copy: %s\n", copy->why.text);
     if (err == 0 || is_json) print_result(copy, err, is_json);
-    return exit_of(err);
+    return err != 0 && bel__cli_store_is_denied(copy->why.text) ? CLI_NOT_ALLOWED : exit_of(err);
 }

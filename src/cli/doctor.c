@@ -8,10 +8,13 @@
 #include "cli/print.h"
 #include "cli/store.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     STORE_WAIT_MS = 1000, /* for a store that cannot be reached */
@@ -160,6 +163,15 @@ static bool take_store(struct asked *asked, char **argv, int *used)
     return false;
 }
 
+/* Returns whether a data directory, or its first file, must not be read by this user. */
+static bool is_denied(const char *folder)
+{
+    char path[PATH_MAX];
+    if (access(folder, R_OK | X_OK) != 0) return errno == EACCES;
+    (void)snprintf(path, sizeof path, "%s/superblock", folder);
+    return access(path, R_OK) != 0 && errno == EACCES;
+}
+
 static int check_folder(const char *folder, bool is_json, cli_check *check)
 {
     struct cli_diagnosis found = {.facts_count = 0};
@@ -169,7 +181,7 @@ static int check_folder(const char *folder, bool is_json, cli_check *check)
     }
     if (err != 0) fprintf(stderr, "belfry: %s: %s\n", folder, found.why.text);
     print_findings(&found, err, is_json);
-    return exit_of(err);
+    return err != 0 && is_denied(folder) ? CLI_NOT_ALLOWED : exit_of(err);
 }
 
 int bel__cli_doctor(int argc, char **argv, cli_check *check)

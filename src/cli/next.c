@@ -12,6 +12,7 @@
 #include "cli/duration.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/rule_hint.h"
 #include "cli/value.h"
 #include "cli/zone_hint.h"
 
@@ -316,12 +317,18 @@ static void print_notes(const struct arguments *arguments, const struct bel_plan
                         struct bel_wall from, struct bel_wall last)
 {
     char text[TEXT_BYTES];
+    const char *texts[CLI_RULE_NOTES_MAX + 1];
+    size_t count = 0;
+    if (bel_plan_kind(plan) == BEL_PLAN_CRON) count = bel__rule_notes(arguments->rule, texts);
     const char *difference = difference_of(plan, arguments->rule);
-    if (difference != NULL) print_note(arguments, difference, true);
+    if (difference != NULL) texts[count++] = difference;
+    for (size_t i = 0; i < count; i++) {
+        print_note(arguments, texts[i], i == 0);
+    }
     if (bel_wall_add(last, NOTES_AHEAD_MS, &last) != 0) return;
     for (unsigned i = 0; i < NOTES_MAX && bel_plan_note(plan, &from, last, text, sizeof text);
          i++) {
-        print_note(arguments, text, i == 0 && difference == NULL);
+        print_note(arguments, text, i == 0 && count == 0);
     }
 }
 
@@ -390,6 +397,14 @@ static bool refuse_interval(const char *text)
     return true;
 }
 
+/* Refuses a number, which the parser of rules takes for an interval in milliseconds. */
+static int check_unit(const char *rule)
+{
+    size_t bytes = strlen(rule);
+    if (bytes == 0 || strspn(rule, "0123456789") < bytes) return CLI_OK;
+    return refuse_option("rule", rule, "a unit, as in 5m or 300s, or the five fields of cron");
+}
+
 static int preview(const struct arguments *arguments, struct bel_zones *zones)
 {
     struct bel_plan *plan;
@@ -397,7 +412,8 @@ static int preview(const struct arguments *arguments, struct bel_zones *zones)
     struct bel_plan_options options = {
         .zone = bel_zone_utc(), .gap = arguments->gap, .fold = arguments->fold};
     struct bel_view rule = {arguments->rule, strlen(arguments->rule)};
-    int status = read_from(arguments, zones, &options.now);
+    int status = check_unit(arguments->rule);
+    if (status == CLI_OK) status = read_from(arguments, zones, &options.now);
     if (status == CLI_OK) status = read_zone(arguments, zones, &rule, &options.zone);
     if (status != CLI_OK) return status;
     int err = bel_plan_create(rule.data, rule.bytes, &options, &plan, &why);

@@ -166,7 +166,9 @@ int bel__options_read(struct cli_options *options, int argc, char **argv)
             status = CLI_OK;
         } else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
             fputs(options->usage, stdout);
-            if (options->connect != NULL) fputs(bel__connect_help, stdout);
+            if (options->connect != NULL) {
+                fputs(options->needs_server ? bel__connect_help_server : bel__connect_help, stdout);
+            }
             return CLI_OK;
         } else if (text[1] == '-') {
             status = take_long(options, text + 2, argv[i + 1], &used);

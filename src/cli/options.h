@@ -40,6 +40,7 @@ struct cli_options {
     const struct cli_option *items;
     size_t count;
     struct cli_connect *connect; /* NULL: the verb does not connect */
+    bool needs_server;           /* the verb does not work on a store */
     const char **words;          /* an array of `words_max`, filled by bel__options_read() */
     size_t words_max, words_count;
 };

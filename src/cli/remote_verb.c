@@ -76,10 +76,9 @@ static const struct bel_command_entry *entry_of(const char *name)
 
 void bel__remote_verb_help(const struct cli_remote_verb *remote)
 {
-    bel__request_help(remote->verb, entry_of(remote->command));
-    if (remote->other == NULL) return;
-    const struct bel_command_entry *other = entry_of(remote->other);
-    printf("or: belfry %s NAME: %s\n", remote->verb, other->help);
+    const struct bel_command_entry *other = NULL;
+    if (remote->other != NULL) other = entry_of(remote->other);
+    bel__request_help(remote->verb, entry_of(remote->command), other);
 }
 
 const char *bel__remote_verb_summary(const struct cli_remote_verb *remote)
@@ -130,16 +129,18 @@ static bool would_create(const struct cli_request *request, struct bel_client *c
     return true;
 }
 
-/* Says that a topic does not exist, or that the id is that of a job. */
-static void hint_at_missing(const struct cli_request *request, struct bel_client *client)
+/* Says that a topic does not exist, or that the id is that of a job. Returns whether the topic does
+ * not exist. */
+static bool hint_at_missing(const struct cli_request *request, struct bel_client *client)
 {
     const char *what = "get";
-    if (!needs_topic(request)) return;
-    (void)bel__topic_hint(client, request->args[1]);
-    if (request->words_count < 2) return;
+    if (!needs_topic(request)) return false;
+    bool is_missing = bel__topic_hint(client, request->args[1]);
+    if (request->words_count < 2) return is_missing;
     if (request->command == &bel__commands[BEL_COMMAND_CANCEL]) what = "cancel";
     if (request->command == &bel__commands[BEL_COMMAND_EXPLAIN]) what = "explain";
     (void)bel__job_hint(client, request->args[2], what);
+    return is_missing;
 }
 
 /* Says which timer a command has not found in a state that it changes. */
@@ -151,7 +152,15 @@ static void hint_at_ids(const struct cli_request *request)
     if (request->command == &bel__commands[BEL_COMMAND_REVIVE]) what = "dead";
     if (what == NULL || request->words_count != 2) return;
     struct bel_view topic = request->args[1], id = request->args[2];
+    bool is_revive = request->command == &bel__commands[BEL_COMMAND_REVIVE];
     bool is_all = bel__view_is(id, "*");
+    if (is_all && !is_revive) {
+        fprintf(stderr,
+                "belfry: %s takes ids, and * is none; to delete all timers of a state: belfry "
+                "purge %.*s --state scheduled, then --state ready\n",
+                request->verb, (int)topic.bytes, (const char *)topic.data);
+        return;
+    }
     fprintf(stderr, "belfry: topic '%.*s' has no %s timer%s%.*s%s\n", (int)topic.bytes,
             (const char *)topic.data, what, is_all ? "" : " '", is_all ? 0 : (int)id.bytes,
             (const char *)id.data, is_all ? "" : "'");
@@ -254,7 +263,7 @@ static int show_error(const struct cli_request *request, struct bel_client *clie
     bool says_it = is_limit || request->command == &bel__commands[BEL_COMMAND_TOPIC];
     int status = is_missing && says_it ? CLI_NOT_FOUND : show_refusal(request, reply);
     if (is_missing && is_limit) bel__resource_hint(client, request->args[1]);
-    if (is_missing) hint_at_missing(request, client);
+    if (is_missing) (void)hint_at_missing(request, client);
     return status;
 }
 
@@ -266,9 +275,9 @@ static int show_reply(const struct cli_remote_verb *remote, struct cli_request *
                          reply->count > 1 && reply->items[1].count == 0;
     bool is_nothing = is_zero || is_empty_list || reply->type == BEL_VALUE_NIL;
     int status = remote->show(remote, request, client, reply);
-    if (is_nothing) hint_at_missing(request, client);
-    if (is_zero) hint_at_zero(request, client);
-    return status;
+    bool is_missing = is_nothing && hint_at_missing(request, client);
+    if (is_zero && !is_missing) hint_at_zero(request, client);
+    return is_missing && status == CLI_OK ? CLI_NOT_FOUND : status;
 }
 
 /* Reports the topics of a claim that do not exist, before the claim waits for them. */
@@ -312,6 +321,14 @@ static void add_reason(struct cli_request *request)
     request->args[request->args_count++] = BEL_VIEW("REASON");
 }
 
+/* Says on a terminal that SCHEDULE is about to create a topic whose name is similar to another. */
+static void hint_at_new(const struct cli_request *request, struct bel_client *client)
+{
+    bool is_asked = request->command == &bel__commands[BEL_COMMAND_SCHEDULE] &&
+                    !request->connect.is_json && bel__cli_is_terminal();
+    if (is_asked) bel__topic_hint_new(client, request->args[1]);
+}
+
 static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
                struct bel_client *client)
 {
@@ -322,6 +339,7 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     hint_at_claimed(request, client);
     add_reason(request);
     bool is_topic = is_topic_limit(request, client);
+    hint_at_new(request, client);
     int err = bel_client_call(client, request->args, request->args_count, &reply);
     if (err) return bel__connect_failed(&request->connect, err);
     if (reply->type == BEL_VALUE_ERROR) return show_error(request, client, reply);

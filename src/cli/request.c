@@ -9,12 +9,15 @@
 
 #include "belfry/backend.h"
 #include "belfry/cron.h"
+#include "cli/date_time.h"
 #include "cli/local_time.h"
 #include "cli/option_hint.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/relative_time.h"
+#include "cli/rule_hint.h"
 #include "cli/value.h"
+#include "cli/zone_hint.h"
 #include "commands/arguments.h"
 #include "commands/settings.h"
 #include "core/parse.h"
@@ -158,7 +161,11 @@ static void help_argument(const struct bel_argument *argument,
         used += print_lower(argument->name);
         if (argument->type != BEL_ARGUMENT_FLAG) used += printf(" %s", placeholder(argument));
     }
-    printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", argument->help);
+    const char *help = argument->help;
+    if (argument->type == BEL_ARGUMENT_ZONE) {
+        help = "zone of the rule (default UTC) and of local times, e.g. Asia/Tokyo";
+    }
+    printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", help);
     if (argument->type == BEL_ARGUMENT_STATE) help_states(command);
     for (size_t i = 0; argument->words != NULL && argument->words[i] != NULL; i++) {
         if (i == 0) printf(":\n%*s", HELP_COLUMN, "");
@@ -167,7 +174,8 @@ static void help_argument(const struct bel_argument *argument,
     printf("\n");
 }
 
-void bel__request_help(const char *verb, const struct bel_command_entry *command)
+void bel__request_help(const char *verb, const struct bel_command_entry *command,
+                       const struct bel_command_entry *other)
 {
     bool has_options = false;
     printf("usage: belfry %s", verb);
@@ -191,6 +199,10 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
          command == &bel__commands[BEL_COMMAND_CONFIGURE] && setting->name != NULL; setting++) {
         printf("      %-*s%s\n", HELP_COLUMN - 6, setting->name, setting->help);
     }
+    if (command == &bel__commands[BEL_COMMAND_CONFIGURE]) {
+        printf("      %-*s%s\n", HELP_COLUMN - 6, "partitions",
+               "parts of a topic on Redis, 1 to 64 (default 1), while it is empty");
+    }
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
@@ -209,7 +221,9 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
         printf("    --create            create the topic if it does not exist%s\n",
                is_configure ? ", also if a\n                        similar one does" : "");
     }
-    fputs(bel__connect_help, stdout);
+    if (other != NULL) printf("or: belfry %s NAME: %s\n", verb, other->help);
+    bool has_store = command != &bel__commands[BEL_COMMAND_BACKUP];
+    fputs(has_store ? bel__connect_help : bel__connect_help_server, stdout);
 }
 
 /* --- reading --- */
@@ -577,13 +591,16 @@ static int read_zone_of_rule(struct cli_request *request, const struct typed *ty
 static int read_zone(struct cli_request *request, struct typed *typed)
 {
     const char *zone = choice_of(typed, "TZ");
+    if (request->zone != NULL && bel__zone_hint_any(request->zone)) return CLI_USAGE;
     if (zone == NULL) return read_zone_of_rule(request, typed);
+    if (bel__zone_hint(zone)) return CLI_USAGE; /* otherwise the server decides */
     request->zone = zone;
     bool has_rule = choice_of(typed, "CRON") != NULL || choice_of(typed, "RRULE") != NULL;
     if (has_rule) return CLI_OK;
     bool has_every = choice_of(typed, "EVERY") != NULL;
     bool is_distance = !has_every && has_time(typed, bel__relative_time_is); /* in every zone */
     if (is_distance || has_time(typed, bel__local_time_is)) {
+        if (bel__zone_hint_any(zone)) return CLI_USAGE;
         size_t kept = 0;
         for (size_t i = 0; i < typed->choices_count; i++) {
             bool is_zone = typed->choices[i].option->type == BEL_ARGUMENT_ZONE;
@@ -591,6 +608,10 @@ static int read_zone(struct cli_request *request, struct typed *typed)
         }
         typed->choices_count = kept;
         return CLI_OK;
+    }
+    if (!has_every && has_time(typed, bel__date_time_is_instant)) {
+        return complain(request, "--tz has no effect: the time of --at is the same in every zone",
+                        "");
     }
     if (!has_every) return CLI_OK;
     return complain(request, "--tz has no effect on --every",
@@ -655,16 +676,36 @@ static int add_choices(struct cli_request *request, const struct typed *typed)
     return CLI_OK;
 }
 
+/* Warns of a rule that is valid, and most likely means something else. */
+static void hint_at_rule(const struct typed *typed)
+{
+    const char *notes[CLI_RULE_NOTES_MAX], *cron = choice_of(typed, "CRON");
+    size_t count = cron != NULL ? bel__rule_notes(cron, notes) : 0;
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stderr, "belfry: note: %s\n", notes[i]);
+    }
+}
+
+/* Refuses two due times. */
+static int check_due(const struct cli_request *request, const struct typed *typed)
+{
+    const char *in = choice_of(typed, "IN"), *at = choice_of(typed, "AT");
+    if (in == NULL || at == NULL) return CLI_OK;
+    return complain(request, "--in and --at exclude each other: give one of them", "");
+}
+
 static int put_together(struct cli_request *request, struct typed *typed)
 {
     enum {
         PLACE_PAYLOAD = 2
     };
     add(request, request->command->name, strlen(request->command->name));
-    int status = read_zone(request, typed);
+    int status = check_due(request, typed);
+    if (status == CLI_OK) status = read_zone(request, typed);
     if (status == CLI_OK) status = add_words(request, typed);
     if (status == CLI_OK) status = add_choices(request, typed);
     if (status != CLI_OK || !takes_payload(request->command)) return status;
+    hint_at_rule(typed);
     struct bel_view *payload = &request->args[PLACE_PAYLOAD];
     bool is_dash = payload->bytes == 1 && *(const char *)payload->data == '-';
     return request->file != NULL || is_dash ? read_payload(request, payload) : CLI_OK;
@@ -685,7 +726,7 @@ int bel__request_read(struct cli_request *request, const struct bel_command_entr
         status = sort_out(request, &typed, argc, argv);
         if (other != NULL && typed.words_count > 0) request->command = other;
         if (status == CLI_OK && typed.wants_help) {
-            bel__request_help(argv[0], command);
+            bel__request_help(argv[0], command, other);
         } else if (status == CLI_OK) {
             status = put_together(request, &typed);
         }

@@ -45,7 +45,8 @@ int bel__request_read(struct cli_request *request, const struct bel_command_entr
                       const struct bel_command_entry *other, int argc, char **argv);
 void bel__request_finish(struct cli_request *request);
 
-/* Prints the help of a verb. */
-void bel__request_help(const char *verb, const struct bel_command_entry *command);
+/* Prints the help of a verb; `other` is NULL, or the command that a positional argument chooses. */
+void bel__request_help(const char *verb, const struct bel_command_entry *command,
+                       const struct bel_command_entry *other);
 
 #endif

@@ -47,6 +47,15 @@ const char *bel__cli_store_shown(const struct cli_store *store)
     return shown[0] != '\0' ? shown : "the store";
 }
 
+bool bel__cli_store_is_denied(const char *why)
+{
+    static const char *const words[] = {"WRONGPASS", "NOAUTH", "NOPERM", "password", "the user"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(why, words[i]) != NULL) return true;
+    }
+    return false;
+}
+
 int bel__cli_store_failed(const struct cli_store *store, int err, const struct bel_why *why)
 {
     const char *text = why->text[0] != '\0' ? why->text : bel_error_text(err);
@@ -55,7 +64,7 @@ int bel__cli_store_failed(const struct cli_store *store, int err, const struct b
         return CLI_USAGE;
     }
     fprintf(stderr, "belfry: %s: %s\n", bel__cli_store_shown(store), text);
-    if (err == BEL_ECONFLICT) return CLI_NOT_ALLOWED;
+    if (bel__cli_store_is_denied(text)) return CLI_NOT_ALLOWED;
     return err == BEL_EBUSY ? CLI_UNREACHABLE : CLI_FAILED;
 }
 

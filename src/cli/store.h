@@ -66,6 +66,9 @@ void bel__cli_store_default(struct cli_store *store);
 /* Returns the URL without credentials. */
 const char *bel__cli_store_shown(const struct cli_store *store);
 
+/* Returns whether an error of a store is about its password or the rights of its user. */
+bool bel__cli_store_is_denied(const char *why);
+
 /* Prints the error of an open or examine, and returns the exit status. */
 int bel__cli_store_failed(const struct cli_store *store, int err, const struct bel_why *why);
 

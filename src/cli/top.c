@@ -509,8 +509,12 @@ int bel__cli_top(int argc, char **argv)
          INTERVAL_MS_MAX,
          {.number = &top.interval_ms}},
     };
-    struct cli_options options = {
-        .verb = argv[0], .usage = usage, .items = items, .count = 1, .connect = &top.connect};
+    struct cli_options options = {.verb = argv[0],
+                                  .usage = usage,
+                                  .items = items,
+                                  .count = 1,
+                                  .connect = &top.connect,
+                                  .needs_server = true};
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
     bool has_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;

@@ -53,6 +53,13 @@ bool bel__topic_hint_typo(struct bel_client *client, struct bel_view topic)
     return true;
 }
 
+void bel__topic_hint_new(struct bel_client *client, struct bel_view topic)
+{
+    char name[CLI_NAME_BYTES], best[CLI_NAME_BYTES];
+    if (!is_missing(client, topic, name, best) || best[0] == '\0') return;
+    fprintf(stderr, "belfry: the topic '%s' is new; did you mean '%s'?\n", name, best);
+}
+
 bool bel__topic_hint(struct bel_client *client, struct bel_view topic)
 {
     return hint(client, topic, "does not exist");

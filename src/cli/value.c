@@ -5,6 +5,7 @@
 #include "belfry/instant.h"
 #include "belfry/zone.h"
 #include "cli/cli.h"
+#include "cli/date_time.h"
 #include "cli/duration.h"
 #include "cli/local_time.h"
 #include "cli/print.h"
@@ -59,9 +60,9 @@ static int rewrite_in_zone(struct bel_zones *zones, const char *value, const cha
     struct bel_wall now = {0};
     int err = bel_zones_find(zones, name, strlen(name), &zone);
     if (err) {
-        fprintf(stderr, "belfry: unknown time zone '%s'; give --tz ZONE, e.g. Europe/Berlin\n",
-                name);
-        return CLI_USAGE;
+        if (bel__zone_hint_any(name)) return CLI_USAGE;
+        fprintf(stderr, "belfry: time zone %s: %s\n", name, bel_error_text(err));
+        return CLI_FAILED;
     }
     int status = bel__local_time_needs_now(value) ? find_now(context, &now) : CLI_OK;
     if (status != CLI_OK) return status;
@@ -102,6 +103,15 @@ static int rewrite_relative(const char *value, const struct cli_value_context *c
     return copy(text, out);
 }
 
+/* Refuses the zone in brackets of a time, if it is no name of a zone but similar to one. */
+static int check_zone_of(const char *value)
+{
+    char name[BEL_ZONE_NAME_MAX + 1];
+    const char *start = strchr(value, '[') + 1;
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "]"), start);
+    return name[0] != '!' && bel__zone_hint(name) ? CLI_USAGE : CLI_OK;
+}
+
 /* Refuses what is no time in any form, and says which forms there are. The server checks a time in
  * brackets, whose zone may be unknown here. */
 static int check_time(struct bel_zones *zones, const char *value)
@@ -109,12 +119,16 @@ static int check_time(struct bel_zones *zones, const char *value)
     const struct bel_instant_options options = {.zones = zones};
     struct bel_text_error why;
     struct bel_wall time;
-    if (strchr(value, '[') != NULL) return CLI_OK;
+    if (strchr(value, '[') != NULL) return check_zone_of(value);
     if (bel_instant_parse(value, strlen(value), &options, &time, &why) != BEL_EINVAL) {
         return CLI_OK;
     }
     if (bel__local_time_is_day(value)) {
         fprintf(stderr, "belfry: '%s' needs a time of day, as in '%s 09:00'\n", value, value);
+        return CLI_USAGE;
+    }
+    if (value[0] != '\0' && strlen(value) <= 2 && strspn(value, "0123456789") == strlen(value)) {
+        fprintf(stderr, "belfry: '%s' is not a time; write %s:00, or %sam\n", value, value, value);
         return CLI_USAGE;
     }
     if (why.position > 0) return bel__cli_refuse("a time", value, &why);
@@ -137,8 +151,11 @@ static int rewrite_time(const char *value, const struct cli_value_context *conte
                 bel_error_text(err));
         return CLI_FAILED;
     }
+    char written[CLI_DATE_TIME_BYTES];
+    bool is_written = bel__date_time_rewrite(value, written);
     int status = bel__local_time_is(value) ? rewrite_local(zones, value, context, out)
-                                           : check_time(zones, value);
+                                           : check_time(zones, is_written ? written : value);
+    if (status == CLI_OK && is_written) status = copy(written, out);
     bel_zones_close(zones);
     return status;
 }

@@ -110,6 +110,15 @@ static bool hint_machine(const char *name)
     return false;
 }
 
+bool bel__zone_hint_any(const char *name)
+{
+    if (bel__zone_hint(name)) return true;
+    if (is_zone(name)) return false;
+    fprintf(stderr, "belfry: unknown time zone '%s'; give that of a place, e.g. Europe/Berlin\n",
+            name);
+    return true;
+}
+
 bool bel__zone_hint(const char *name)
 {
     struct bel_similar similar;

@@ -214,7 +214,8 @@ static const struct bel_argument configure[] = {
 };
 
 static const struct bel_argument agenda[] = {
-    [BEL_AGENDA_FROM] = {ARGUMENT("FROM", TIME, "start of the first step (default: now)")},
+    [BEL_AGENDA_FROM] = {ARGUMENT("FROM", TIME,
+                                  "start (default: now), rounded down to a multiple of the step")},
     [BEL_AGENDA_TO] = {ARGUMENT("TO", TIME, "end of the agenda (default: 24 hours after FROM)")},
     [BEL_AGENDA_STEP] = {ARGUMENT("STEP", DURATION, "length of a step (default 1h)")},
     [BEL_AGENDA_TOPIC] = {ARGUMENT("TOPIC", TOPIC,
@@ -291,7 +292,7 @@ static const struct bel_argument clock_arguments[] = {
 };
 
 static const struct bel_argument backup[] = {
-    {ARGUMENT("path", BYTES, "folder for the copy, on the server's machine")},
+    {ARGUMENT("path", BYTES, "absolute path of a folder for the copy, on the server's machine")},
 };
 
 static const struct bel_argument ping[] = {

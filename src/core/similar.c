@@ -63,6 +63,7 @@ void bel__similar_begin(struct bel_similar *similar, const char *word)
 void bel__similar_offer(struct bel_similar *similar, const char *text, const char *name)
 {
     if (similar->distance == 0 || strlen(text) > BEL_SIMILAR_BYTES_MAX) return;
+    if (strcmp(similar->word, name) == 0) return; /* it is what was typed */
     unsigned distance = distance_of(similar->word, text);
     bool is_begun = strlen(similar->word) >= 3 && begins_with(text, similar->word);
     if (is_begun && distance > 1) distance = 1;

@@ -26,7 +26,7 @@ struct bel_similar {
 void bel__similar_begin(struct bel_similar *similar, const char *word);
 
 /* Compares the word with `text`, and keeps `name`, which may be longer, if no earlier name was as
- * similar. Upper and lower case are the same. */
+ * similar. Upper and lower case are the same. Never keeps the word itself. */
 void bel__similar_offer(struct bel_similar *similar, const char *text, const char *name);
 
 #endif

@@ -99,6 +99,15 @@ is a_rule_with_a_hash_has_a_note 'note: H depends on the id of the timer: a time
 is a_whole_recurrence_rule_has_no_note 0 bash -c \
     "'$belfry' next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0' 2>/dev/null | grep -c ^note || true"
 is a_thursday_has_no_note 0 bash -c "'$belfry' next '0 9 * * THU' | grep -c ^note || true"
+is a_rule_of_quartz_has_a_note 'note: numbers of weekdays are those of cron, 1 is Monday; in Quartz 1 is Sunday: write names, such as MON-FRI' \
+    bash -c "'$belfry' next '0 0 9 ? * 2-6' | grep ^note"
+is also_with_years 1 bash -c "'$belfry' next '0 0 9 ? * 6#3 2030' | grep -c ^note"
+is names_of_weekdays_have_no_note 0 bash -c "'$belfry' next '0 0 9 ? * MON#2' | grep -c ^note || true"
+is numbers_without_a_question_mark_have_none 0 bash -c "'$belfry' next '0 9 * * 2-6' | grep -c ^note || true"
+is the_note_as_json 1 bash -c "'$belfry' next '0 0 9 ? * 2-6' --json | grep -c Quartz"
+is a_step_beyond_its_field_has_a_note 1 bash -c "'$belfry' next '*/90 * * * *' | grep -c '^note: a step'"
+is a_step_within_its_field_has_none 0 bash -c "'$belfry' next '*/59 */23 * * *' | grep -c ^note || true"
+refuses a_number_as_a_rule 2 'expected a unit, as in 5m or 300s' "$belfry" next 300
 refuses seconds_in_from 2 'looks like seconds' "$belfry" next @daily --from 1798761600
 is milliseconds_in_from '  2027-01-02T00:00:00Z' bash -c "'$belfry' next @daily --from 1798761600000 -n 1 | sed 1d"
 refuses an_abbreviation_of_a_zone 2 'PST is not a time zone name; give that of a place, for example America/Los_Angeles' \

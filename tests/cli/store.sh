@@ -103,9 +103,12 @@ is a_password_file_of_any_name y "$belfry" schedule t p --id y --store "$url" \
     --store-password-file "$room/pass word&file=1%"
 printf 'wrong\n' >"$room/password"
 exits a_wrong_password 6 WRONGPASS on list t --store-password-file "$room/password"
+exits a_wrong_password_of_doctor 6 WRONGPASS on doctor --store-password-file "$room/password"
+exits a_wrong_password_of_a_copy 6 WRONGPASS "$belfry" copy --from "$url?password_file=$room/password" \
+    --to "embedded:$room/copied"
 
 start_redis evicting --maxmemory 50mb --maxmemory-policy allkeys-lru
-exits an_evicting_store 6 "maxmemory-policy is allkeys-lru" on list t
+exits an_evicting_store 1 "maxmemory-policy is allkeys-lru" on list t
 exits doctor_refuses 1 "" on doctor
 json doctor_names_it '[f["level"] for f in j["findings"] if f["about"] == "eviction"] == ["refused"]
     and not j["usable"] and "noeviction" in j["findings"][0]["do"]' \

@@ -304,7 +304,7 @@ exits a_zone_of_next 2 "did you mean 'America/New_York'" "$belfry" next @daily -
 exits a_zone_that_is_none 2 'e.g. Europe/Berlin' "$belfry" next @daily --tz Nowhere/Atall
 exits a_mistyped_topic 3 "topic 'mial' does not exist; did you mean 'mail'" "$belfry" get mial a
 exits a_mistyped_topic_of_topics 3 "did you mean 'mail'" "$belfry" topics mial
-exits a_list_of_a_mistyped_topic 0 "did you mean 'mail'" "$belfry" list mial
+exits a_list_of_a_mistyped_topic 3 "did you mean 'mail'" "$belfry" list mial
 exits a_topic_that_is_none 3 "topic 'quite-else' does not exist" "$belfry" cancel quite-else a
 exits an_empty_topic_is_no_mistake 3 "NOTFOUND topic 'mail' has no timer 'nobody'" "$belfry" get mail nobody
 exits a_rule_without_quotes 2 'quote the rule' "$belfry" schedule mail x --cron 0 9 1 1 1
@@ -494,6 +494,36 @@ Servers and their data
 like help_of_help '*usage: belfry VERB*' "$belfry" help help
 exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
+
+# --- what is missing or mistyped ---
+exits a_list_of_an_unknown_topic 3 "topic 'nosuch' does not exist" "$belfry" list nosuch
+exits a_purge_of_an_unknown_topic 3 "topic 'nosuch' does not exist" "$belfry" purge nosuch
+exits the_limits_of_an_unknown_resource 3 "the resource 'nosuch' has no limits" "$belfry" limit nosuch --delete
+"$belfry" schedule stars x --in 1h --id one >/dev/null
+exits a_star_is_no_id 3 'cancel takes ids, and * is none' "$belfry" cancel stars '*'
+exits a_long_limit_is_cut 0 '--until 48h is longer than 24h: the limit ends in 24h' "$belfry" limit cut --until 48h
+is a_limit_of_a_day_is_not '' bash -c "'$belfry' limit whole --until 24h 2>&1 >/dev/null"
+is limits_are_lines_of_columns '-	0	0	0	closed	-	lines' bash -c \
+    "'$belfry' limit lines --breaker 7 >/dev/null; '$belfry' limit | grep lines"
+"$belfry" limit cut --delete >/dev/null
+"$belfry" limit whole --delete >/dev/null
+if has_terminal a_topic_that_is_new; then
+like a_topic_like_another "*the topic 'starz' is new; did you mean 'stars'?*" terminal "$belfry" schedule starz x
+is a_topic_that_is_known_has_no_note 0 bash -c "$(declare -f terminal); terminal '$belfry' schedule stars x | grep -c new || true"
+fi
+is nothing_is_said_in_a_pipe '' bash -c "'$belfry' schedule stairs x 2>&1 >/dev/null"
+exits a_zone_that_is_not_used 2 "did you mean 'Europe/Berlin'" "$belfry" schedule stars x --at +1h --tz Europe/Berln
+exits a_zone_of_a_list 2 "did you mean 'Europe/Berlin'" "$belfry" list stars --tz Europe/Berln
+exits a_city_for_a_local_time 2 "did you mean 'Europe/Berlin'" "$belfry" schedule stars x --at 09:00 --tz Berlin
+exits an_abbreviation_for_a_local_time 2 'for example Europe/Berlin' "$belfry" schedule stars x --at 09:00 --tz CEST
+exits a_zone_of_an_instant 2 'the time of --at is the same in every zone' \
+    "$belfry" schedule stars x --at 2031-01-01T00:00:00Z --tz Europe/Berlin
+exits two_due_times 2 'give one of them' "$belfry" schedule stars x --in 5m --at 10:00
+exits a_rule_of_quartz 0 'note: numbers of weekdays are those of cron' \
+    "$belfry" schedule stars x --cron '0 0 9 ? * 2-6' --id quartz
+like topics_help_has_its_name '*or: belfry topics NAME:*' "$belfry" topics --help
+like configure_help_has_partitions '*partitions *' "$belfry" configure --help
+is backup_offers_no_store 0 bash -c "'$belfry' backup --help | grep -c -- --store || true"
 
 # --- connecting, and keys ---
 exits nobody_is_there 7 'start a server with belfry serve' "$belfry" topics --server 127.0.0.1:1

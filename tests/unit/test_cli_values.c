@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "cli/date_time.h"
 #include "cli/duration.h"
 #include "cli/local_time.h"
 #include "cli/relative_time.h"
@@ -43,6 +44,39 @@ static void durations_in_words(void)
         CHECK(bel__cli_duration(rows[i].text, &ms, &why) == 0);
         CHECK_EQ(ms, rows[i].ms);
     }
+}
+
+static void dates_as_people_write_them(void)
+{
+    static const char *const rows[][2] = {
+        {"2026-12-24T18:00Z", "2026-12-24T18:00:00Z"},
+        {"2026-12-24 18:00z", "2026-12-24T18:00:00Z"},
+        {"2026-12-24 18:00+01:00", "2026-12-24T18:00:00+01:00"},
+        {"2026-12-24T18:00:30 -0530", "2026-12-24T18:00:30-05:30"},
+        {"2026-12-24T18:00+2", "2026-12-24T18:00:00+02:00"},
+        {"2026-12-24 18:00 UTC", "2026-12-24T18:00:00[UTC]"},
+        {"2026-12-01 9:00 Europe/Berlin", "2026-12-01T09:00:00[Europe/Berlin]"},
+        {"2026-12-01 09:00[Asia/Tokyo]", "2026-12-01T09:00:00[Asia/Tokyo]"},
+        {"2026-12-24T18:00:00.25+01[Europe/Berlin]", "2026-12-24T18:00:00.25+01:00[Europe/Berlin]"},
+    };
+    static const char *const others[] = {
+        "2026-12-24T18:00:00Z",  "2026-12-24 18:00",    "18:00",         "2026-12-24",
+        "tomorrow 18:00",        "2026-12-24T18:00+1:", "1893484800000", "",
+        "2026-12-24 18:00 home", "2026-12-24T18h",      "2026-12-24 ",   "+2h"};
+    char out[CLI_DATE_TIME_BYTES];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool is_rewritten = bel__date_time_rewrite(rows[i][0], out);
+        CHECK_NOTE("'%s': %d '%.90s'", rows[i][0], is_rewritten, out);
+        CHECK(is_rewritten && strcmp(out, rows[i][1]) == 0);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        CHECK_NOTE("'%s'", others[i]);
+        CHECK(!bel__date_time_rewrite(others[i], out));
+    }
+    CHECK(bel__date_time_is_instant("2026-12-24 18:00Z"));
+    CHECK(bel__date_time_is_instant("1893484800000"));
+    CHECK(!bel__date_time_is_instant("2026-12-24 18:00"));
+    CHECK(!bel__date_time_is_instant("2026-12-24 18:00 Europe/Berlin"));
 }
 
 static void what_is_no_duration(void)
@@ -202,6 +236,7 @@ static void times_by_their_distance(void)
 int main(void)
 {
     RUN(durations_in_words);
+    RUN(dates_as_people_write_them);
     RUN(what_is_no_duration);
     RUN(only_words_are_rewritten);
     RUN(local_times);

@@ -48,6 +48,16 @@ static void other_words_find_nothing(void)
     CHECK(strcmp(guess(longest), "") == 0);
 }
 
+static void a_word_never_means_itself(void)
+{
+    struct bel_similar similar;
+    bel__similar_begin(&similar, "get");
+    bel__similar_offer(&similar, "get", "get");
+    CHECK(similar.name == NULL);
+    bel__similar_offer(&similar, "Get", "Get");
+    CHECK(strcmp(similar.name, "Get") == 0);
+}
+
 static void names_of_any_length_can_be_offered(void)
 {
     char word[BEL_SIMILAR_BYTES_MAX + 1], name[BEL_SIMILAR_BYTES_MAX + 2];
@@ -66,6 +76,7 @@ int main(void)
 {
     RUN(a_mistyped_word_finds_its_name);
     RUN(other_words_find_nothing);
+    RUN(a_word_never_means_itself);
     RUN(names_of_any_length_can_be_offered);
     return 0;
 }
