@@ -140,6 +140,7 @@ static const struct choice import[] = {
     {"crontab", "import the plans of a crontab", FOLLOWS_PATH, NULL},
     {"tz", "time zone of the crontab", FOLLOWS_VALUE, NULL},
     {"system", "the crontab has a user before each command", FOLLOWS_NOTHING, NULL},
+    {"prune", "cancel plans of earlier crontabs that are not in the file", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 

@@ -14,6 +14,7 @@
  */
 #include "cli/import.h"
 
+#include "belfry/cron.h"
 #include <ctype.h>
 #include <limits.h>
 #include <pwd.h>
@@ -144,6 +145,19 @@ static void warn_of_user(struct import_command *command, const char *word, size_
                              name);
 }
 
+/* Returns whether a rule goes on in the command: it has six fields, with seconds in front. */
+static bool is_longer(const char *text, size_t rule, const char *payload, size_t word)
+{
+    struct bel_cron cron;
+    char name[USER_BYTES];
+    size_t whole = (size_t)(payload - text) + word;
+    if (text[0] == '@' || word == 0 || word >= sizeof name || rule > whole) return false;
+    if (bel_cron_parse(text, whole, 0, &cron, NULL) != 0) return false;
+    memcpy(name, payload, word);
+    name[word] = '\0';
+    return !is_program(name);
+}
+
 /* Converts a rule and its command. */
 static enum import_verdict read_plan(struct import_command *command, const char *text,
                                      const struct import_rules *rules)
@@ -161,6 +175,12 @@ static enum import_verdict read_plan(struct import_command *command, const char 
     }
     const char *payload = text + rule + strspn(text + rule, " \t");
     size_t user = word_bytes(payload);
+    if (is_longer(text, rule, payload, user)) {
+        return bel__import_refuse(command, IMPORT_BAD,
+                                  "'%.*s' looks like a sixth field: a line of a crontab has five, "
+                                  "without seconds; schedule --cron takes six",
+                                  (int)user, payload);
+    }
     if (rules->has_users) {
         payload += user + strspn(payload + user, " \t");
     } else if (user == 4 && memcmp(payload, "root", 4) == 0) {

@@ -13,6 +13,7 @@
  * to continue with.
  */
 #include "cli/import_batch.h"
+#include "cli/import_prune.h"
 
 #include "belfry/client.h"
 #include "belfry/clock.h"
@@ -57,13 +58,17 @@ static const char usage[] =
     "    --crontab FILE      import a crontab: each line is a plan, its command the payload;\n"
     "                        belfry work NAME -- sh runs the commands\n"
     "    --tz ZONE           time zone of the crontab; a line CRON_TZ= or TZ= changes it\n"
-    "    --system            the crontab has a user before each command, which is left out\n";
+    "    --system            the crontab has a user before each command, which is left out\n"
+    "    --prune             cancel the plans of earlier crontabs in the topic that are not in\n"
+    "                        the file; without it they are named\n";
 
 struct import {
     struct cli_connect connect;
     struct import_rules rules;
     const char *path; /* NULL: standard input */
-    bool is_crontab;
+    bool is_crontab, prunes;
+    struct import_seen seen; /* of a crontab */
+    uint64_t cancelled;
     uint64_t start;
     FILE *file;
     char *line;
@@ -104,6 +109,7 @@ static int read_arguments(struct import *import, int argc, char **argv)
         {"crontab", 0, CLI_OPTION_TEXT, 0, 0, {.text = &crontab}},
         {"tz", 0, CLI_OPTION_TEXT, 0, 0, {.text = &zone}},
         {"system", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &import->rules.has_users}},
+        {"prune", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &import->prunes}},
     };
     struct cli_options options = {.verb = argv[0],
                                   .usage = usage,
@@ -129,6 +135,9 @@ static int read_arguments(struct import *import, int argc, char **argv)
     if (import->is_crontab && import->rules.topic == NULL) {
         return bel__options_complain(argv[0], "--crontab needs --topic");
     }
+    if (!import->is_crontab && import->prunes) {
+        return bel__options_complain(argv[0], "--prune needs --crontab");
+    }
     if (!import->is_crontab && zone != NULL) {
         return bel__options_complain(argv[0], "--tz needs --crontab; a JSON line has a field tz");
     }
@@ -142,7 +151,7 @@ static int read_arguments(struct import *import, int argc, char **argv)
                                      import->rules.conflict);
     }
     if (import->path != NULL && strcmp(import->path, "-") == 0) import->path = NULL;
-    if (zone != NULL && bel__zone_hint(zone)) return CLI_USAGE;
+    if (zone != NULL && bel__zone_hint_any(zone)) return CLI_USAGE;
     int bytes = snprintf(import->rules.zone, IMPORT_ZONE_BYTES, "%s", zone != NULL ? zone : "");
     if (bytes < 0 || bytes >= IMPORT_ZONE_BYTES) {
         return bel__options_complain(argv[0], "--tz: too long for the name of a time zone");
@@ -323,8 +332,13 @@ static int import_line(struct import *import, size_t bytes, uint64_t number)
     }
     memcpy(line.text, import->line, bytes + 1);
     line.verdict = convert(import, &line, bytes);
+    bool is_plan = import->is_crontab && line.verdict == IMPORT_GOOD;
+    if (is_plan && bel__import_seen_add(&import->seen, command->args[IMPORT_ID]) != 0) {
+        fprintf(stderr, "belfry: line %" PRIu64 ": out of memory\n", number);
+        status = CLI_FAILED;
+    }
     if (number < import->start) line.verdict = IMPORT_BLANK; /* though its CRON_TZ= has effect */
-    if (line.verdict == IMPORT_GOOD && bel__import_batch_has(batch, command)) {
+    if (status == CLI_OK && line.verdict == IMPORT_GOOD && bel__import_batch_has(batch, command)) {
         bel__import_clear(command);
         status = bel__import_batch_run(batch);
         if (status == CLI_OK) line.verdict = convert(import, &line, bytes);
@@ -381,7 +395,22 @@ static void print_sums(const struct import *import)
             printf("%s\t%" PRIu64 "\n", names[i], import->sums[i]);
         }
     }
+    if (import->prunes) {
+        printf(import->connect.is_json ? ", \"cancelled\": %" PRIu64 : "cancelled\t%" PRIu64 "\n",
+               import->cancelled);
+    }
     if (import->connect.is_json) printf("}\n");
+}
+
+/* Names or cancels the plans of earlier crontabs. A bad line may be that of one of them. */
+static int prune(struct import *import)
+{
+    bool cancels = import->prunes && import->sums[IMPORT_REFUSED] == 0;
+    if (import->prunes && !cancels) {
+        fputs("belfry: --prune has cancelled nothing, because a line is bad\n", stderr);
+    }
+    return bel__import_prune(&import->connect, import->client, import->rules.topic, &import->seen,
+                             cancels, &import->cancelled);
 }
 
 static int run(struct import *import)
@@ -401,6 +430,7 @@ static int run(struct import *import)
     }
     status = import_lines(import);
     bel__progress_end(&import->progress);
+    if (status == CLI_OK && import->is_crontab) status = prune(import);
     if (import->batch.go_on > 0) {
         fprintf(stderr, "belfry: ended early; continue with --start %" PRIu64 "\n",
                 import->batch.go_on);
@@ -421,6 +451,7 @@ int bel__cli_import(int argc, char **argv)
     status = run(&import);
     if (import.file != NULL && import.file != stdin) (void)fclose(import.file);
     bel__import_batch_finish(&import.batch);
+    bel__import_seen_finish(&import.seen);
     bel_client_close(import.client);
     free(import.line);
     return status;

@@ -346,6 +346,37 @@ is an_escaped_percent_is_a_percent 'date +%F >"/tmp/100% \d\\"
 echo \\% is not' bash -c "'$belfry' export percents | python3 -c '
 import json, sys
 print(\"\n\".join(sorted(json.loads(line)[\"payload\"] for line in sys.stdin)))'"
+# The plan of a line that was edited or deleted goes on until it is cancelled.
+printf '0 1 * * * echo one\n0 2 * * * echo two\n' >edited
+"$belfry" schedule edited own --id own --cron '0 3 * * *' >/dev/null
+"$belfry" schedule edited own --id crontab-timer --in 1d >/dev/null
+exits a_first_crontab_is_alone 0 '' "$belfry" import --crontab edited --topic edited --tz UTC
+is it_has_nothing_to_tell 0 bash -c "'$belfry' import --crontab edited --topic edited --tz UTC 2>&1 |
+    grep -c 'earlier import' || true"
+printf '0 1 * * * echo one\n0 4 * * * echo two\n' >edited
+exits an_edited_line_leaves_a_plan 0 'of an earlier import is not in the file, and goes on: 0 2 * * * echo two' \
+    "$belfry" import --crontab edited --topic edited --tz UTC
+exits and_a_way_to_cancel_it 0 'belfry cancel edited crontab-' \
+    "$belfry" import --crontab edited --topic edited --tz UTC
+is a_part_of_a_file_knows_all_of_it 1 bash -c \
+    "'$belfry' import --crontab edited --topic edited --tz UTC --start 2 2>&1 | grep -c 'earlier import'"
+echo '0 5 * * *' >>edited
+exits a_bad_line_cancels_nothing 1 '--prune has cancelled nothing' \
+    "$belfry" import --crontab edited --topic edited --tz UTC --prune
+sed -i '$d' edited
+is a_pruned_crontab 'unchanged	2
+cancelled	1' bash -c "'$belfry' import --crontab edited --topic edited --tz UTC --prune 2>/dev/null |
+    grep -E 'unchanged|cancelled'"
+json a_pruned_crontab_as_json 'j["cancelled"] == 0 and j["unchanged"] == 2' \
+    "$belfry" import --crontab edited --topic edited --tz UTC --prune --json
+is others_are_left 4 count edited
+exits pruning_needs_a_crontab 2 '--prune needs --crontab' "$belfry" import people --prune
+
+echo '0 0 9 * * * echo six' >six
+exits six_fields_are_refused 1 "'*' looks like a sixth field" "$belfry" import --crontab six --topic six --tz UTC
+echo '0 0 9 * * MON-FRI root echo six' >six
+exits six_fields_of_the_system 1 "'MON-FRI' looks like a sixth field" \
+    "$belfry" import --crontab six --topic six --tz UTC --system
 exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain --tz UTC
 
 # --- usage errors ---
