@@ -17,7 +17,9 @@
 enum {
     DRAIN_ROUNDS_MAX = 4000,
     BUSY_ROUNDS = 1000,
-    SPACE_TURNS = 40, /* of each of these */
+    CLAIMED = 20,       /* by a claim of a round */
+    CLAIMED_BUSY = 200, /* of a busy one: an hour of a plan that rings every 50 ms is 72,000 */
+    SPACE_TURNS = 40,   /* of each of these */
     SPACE_ROUNDS_MAX = 500,
     SPACE_MS = 2, /* of a round: a second in all */
 };
@@ -25,8 +27,8 @@ enum {
 #define MS_PER_HOUR UINT64_C(3600000)
 #define DAY_MS      UINT64_C(86400000)
 
-/* One claim of everything and an ack of all that comes. */
-static void drain_once(struct world *world)
+/* One claim of everything, up to `count` in each topic, and an ack of all that comes. */
+static void drain_once(struct world *world, uint32_t count)
 {
     struct list_of_orders orders = {0};
     for (size_t i = 0; i < TOPICS; i++) {
@@ -34,7 +36,7 @@ static void drain_once(struct world *world)
         order->topics[0] = view_of(topic_name(i));
         for (unsigned side = 0; side < SIDES; side++) {
             order->requests[side].command.claim = (struct bel_claim){
-                .topics = order->topics, .topics_count = 1, .count = 20, .lease_ms = DAY_MS};
+                .topics = order->topics, .topics_count = 1, .count = count, .lease_ms = DAY_MS};
         }
         list_add(&orders, order);
     }
@@ -230,7 +232,8 @@ static void drain_rounds(struct world *world)
     (void)has_more(world, &cancels);
     if (cancels.count > 0) run_orders(world, &cancels);
     for (int i = 0; i < DRAIN_ROUNDS_MAX && !world->has_failed; i++) {
-        drain_once(world);
+        bool is_long = i > BUSY_ROUNDS; /* it may be busy for long */
+        drain_once(world, is_long ? CLAIMED_BUSY : CLAIMED);
         cancels.count = 0;
         if (i % 20 == 19 && !has_more(world, &cancels)) ends++;
         if (ends == (has_feature(world, FEATURE_JOBS) ? 2 : 1)) {
@@ -239,7 +242,6 @@ static void drain_rounds(struct world *world)
         }
         if (is_over) break;
         if (cancels.count > 0) run_orders(world, &cancels);
-        bool is_long = i > BUSY_ROUNDS; /* it may be busy for long */
         if (i % 8 == 7) world_pass(world, is_long ? DAY_MS / 2 : MS_PER_HOUR / 2, false);
         if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
         uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
