@@ -4,13 +4,14 @@
  * Another process empties or deletes the files of the log while an engine uses them. The next sync
  * notices that: the engine fails, names the file, and acknowledges nothing any more. Then the
  * directory is refused by name, because batches are missing. A deleted tree is noticed by the next
- * checkpoint, a deleted superblock when the next segment begins.
+ * checkpoint, a deleted or changed superblock when the next segment begins.
  */
 #include "scene.h"
 #include "victim.h"
 
 #include "../check.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ enum {
     ROUNDS_MAX = 200, /* with a checkpoint among them */
     SEGMENTS_MAX = 4,
     SEGMENT_BYTES = 512 << 10,
+    FLIPPED_AT = 40,
 };
 
 static char folder[SCENE_PATH_BYTES];
@@ -91,8 +93,18 @@ static void nothing_is_acknowledged_after_the_log_was_deleted(void)
     expect_failure(true, false);
 }
 
-/* Deletes a file, and works until that is noticed with this error and text. */
-static void expect_notice(const char *name, int err, bool has_no_thread)
+static void flip_byte(const char *path)
+{
+    uint8_t byte = 0;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0 && pread(fd, &byte, 1, FLIPPED_AT) == 1);
+    byte ^= 1;
+    CHECK(pwrite(fd, &byte, 1, FLIPPED_AT) == 1);
+    close(fd);
+}
+
+/* Deletes a file, or flips a bit of it, and works until that is noticed with this error. */
+static void expect_notice(const char *name, bool is_deleted, int err, bool has_no_thread)
 {
     struct victim victim;
     struct victim_options options = {.folder = folder,
@@ -105,8 +117,13 @@ static void expect_notice(const char *name, int err, bool has_no_thread)
     book_copy(empty, book);
     CHECK(victim_open(&victim, &options) == 0);
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    (void)snprintf(text, sizeof text, "%s was deleted by another process", name);
-    CHECK(unlink(path) == 0);
+    (void)snprintf(text, sizeof text, "%s was %s by another process", name,
+                   is_deleted ? "deleted" : "changed");
+    if (is_deleted) {
+        CHECK(unlink(path) == 0);
+    } else {
+        flip_byte(path);
+    }
     victim.may_fail = true;
     for (uint64_t seed = 1; victim.refused == 0 && seed <= ROUNDS_MAX; seed++) {
         victim_work(&victim, seed, TURNS);
@@ -120,7 +137,7 @@ static void expect_notice(const char *name, int err, bool has_no_thread)
 
 static void a_deleted_tree_is_noticed(void)
 {
-    expect_notice("tree/data.mdb", BEL_ECORRUPT, true);
+    expect_notice("tree/data.mdb", true, BEL_ECORRUPT, true);
 }
 
 static void a_deleted_superblock_is_noticed(void)
@@ -128,11 +145,17 @@ static void a_deleted_superblock_is_noticed(void)
     struct victim victim;
     struct victim_options options = {
         .folder = folder, .book = book, .segment_bytes = SEGMENT_BYTES, .has_no_thread = true};
-    expect_notice("superblock", BEL_EIO, true);
-    expect_notice("superblock", BEL_EIO, false);
+    expect_notice("superblock", true, BEL_EIO, true);
+    expect_notice("superblock", true, BEL_EIO, false);
     CHECK(victim_open(&victim, &options) == BEL_ECORRUPT);
     CHECK_NOTE("%s", victim.why);
     CHECK(strstr(victim.why, "no superblock") != NULL);
+}
+
+static void a_changed_superblock_is_noticed(void)
+{
+    expect_notice("superblock", false, BEL_EIO, true);
+    expect_notice("superblock", false, BEL_EIO, false);
 }
 
 int main(void)
@@ -144,6 +167,7 @@ int main(void)
     RUN(nothing_is_acknowledged_after_the_log_was_deleted);
     RUN(a_deleted_tree_is_noticed);
     RUN(a_deleted_superblock_is_noticed);
+    RUN(a_changed_superblock_is_noticed);
     scene_remove(folder);
     book_destroy(book);
     book_destroy(empty);

@@ -461,6 +461,65 @@ static void a_log_that_was_lost_is_noticed(void)
     teardown();
 }
 
+/* Overwrites a segment with zeros from `offset` on. */
+static void zero_from(const char *name, size_t offset)
+{
+    for (size_t at = offset; at < disk_size(disk, name); at++) {
+        disk_flip(disk, name, at, disk_byte(disk, name, at));
+    }
+}
+
+/* Zeros in place of the last batches, or of the whole log, look like a log that was never longer.
+ * After a clean close, the file CLOSED says otherwise. */
+static void zeros_in_place_of_batches_are_found_after_a_close(void)
+{
+    enum {
+        FEW = 5
+    }; /* batches, so that all are in one segment, and none in the tree */
+    for (size_t offset = 0; offset < SEGMENT_BYTES; offset += 8) {
+        setup();
+        open_store();
+        for (uint64_t batch = 1; batch <= FEW; batch++) {
+            CHECK(put(batch, batch, BEL_STORE_END) == 0);
+            CHECK_EQ(bel__store_commit(store), batch);
+        }
+        close_store();
+        open_store();
+        close_store(); /* a close without a new batch keeps the file */
+        zero_from("log-0", offset);
+        CHECK_NOTE("zeros from byte %zu", offset);
+        int err = bel__store_open(&options, &store, &why);
+        if (err == 0) CHECK_EQ(store->batch, FEW); /* only the closing mark was there */
+        CHECK(err != 0 || offset > BEL_SEGMENT_FRAMES);
+        CHECK(err == 0 || (err == BEL_ECORRUPT && strstr(why.text, "log-0") != NULL));
+        teardown();
+    }
+}
+
+/* The file CLOSED of another time, of another store, or torn, does not hinder an opening. */
+static void an_old_mark_of_a_close_says_nothing(void)
+{
+    setup();
+    for (uint64_t batch = 1; batch <= 2; batch++) {
+        open_store();
+        CHECK(put(batch, batch, BEL_STORE_END) == 0);
+        CHECK_EQ(bel__store_commit(store), batch);
+        if (batch == 2) disk_stop(disk);
+        close_store();
+    }
+    disk_kill(disk);
+    open_store(); /* the file says 1 */
+    CHECK(has(2, 2));
+    close_store();
+    for (size_t offset = 0; offset < disk_size(disk, "CLOSED"); offset++) {
+        disk_flip(disk, "CLOSED", offset, 0xff);
+        CHECK_NOTE("byte %zu of CLOSED", offset);
+        open_store();
+        close_store();
+    }
+    teardown();
+}
+
 static void a_sync_that_fails_is_final(void)
 {
     setup();
@@ -725,6 +784,8 @@ int main(void)
     RUN(a_file_that_is_missing_is_named);
     RUN(a_tree_that_was_lost_is_noticed);
     RUN(a_log_that_was_lost_is_noticed);
+    RUN(zeros_in_place_of_batches_are_found_after_a_close);
+    RUN(an_old_mark_of_a_close_says_nothing);
     RUN(a_sync_that_fails_is_final);
     RUN(who_adds_leaves_a_segment_and_who_ends_gets_it);
     RUN(who_adds_leaves_some_of_the_disk);

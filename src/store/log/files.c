@@ -102,10 +102,19 @@ int bel__log_check_superblock(struct bel_log *log)
 {
     struct bel_io *io = log->io;
     struct bel_io_file *file;
+    uint8_t want[BEL_SUPERBLOCK_BYTES], bytes[BEL_SUPERBLOCK_BYTES] = {0};
+    uint64_t size;
     int err = io->open(io, superblock_name, BEL_IO_READ, &file);
-    if (err == 0) io->close(io, file);
-    if (err != BEL_ENOTFOUND) return 0;
-    return bel__why_say(&log->why, BEL_EIO, "superblock was deleted by another process");
+    if (err == BEL_ENOTFOUND) {
+        return bel__why_say(&log->why, BEL_EIO, "superblock was deleted by another process");
+    }
+    if (err) return 0;
+    bel__superblock_write(&log->superblock, want);
+    err = io->size(io, file, &size);
+    if (!err && size >= sizeof bytes) err = io->read(io, file, 0, bytes, sizeof bytes);
+    io->close(io, file);
+    if (err || (size == sizeof bytes && memcmp(bytes, want, sizeof bytes) == 0)) return 0;
+    return bel__why_say(&log->why, BEL_EIO, "superblock was changed by another process");
 }
 
 int bel__log_raise(struct bel_log *log, struct bel_why *why)

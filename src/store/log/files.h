@@ -21,8 +21,8 @@ void bel__log_name(uint32_t number, char out[BEL_LOG_NAME_BYTES]);
 BEL_CHECKED int bel__log_open_files(struct bel_log *log, const struct bel_log_options *options,
                                     struct bel_why *why);
 
-/* Checks that nobody has deleted the superblock. Returns 0; or BEL_EIO, and sets the `why` of the
- * log. An error of the system is no answer, and ignored. */
+/* Checks that nobody has deleted or changed the superblock. Returns 0; or BEL_EIO, and sets the
+ * `why` of the log. An error of the system is no answer, and ignored. */
 BEL_CHECKED int bel__log_check_superblock(struct bel_log *log);
 
 #endif

@@ -12,6 +12,8 @@
  * LAZY_PARTS parts, so that little is left to sync when the next segment begins.
  */
 #include "store/log/log.h"
+
+#include "store/log/closed.h"
 #include "store/log/files.h"
 
 #include <assert.h>
@@ -319,8 +321,7 @@ static void write_closing_mark(struct bel_log *log)
         .is_closing = true,
     };
     uint64_t offset = log->end;
-    if (!log->has_appended || bel__log_error(log) != 0 || bel__log_wait(log) != 0) return;
-    if (!bel__log_has_room(log, frame.bytes)) return;
+    if (!log->has_appended || !bel__log_has_room(log, frame.bytes)) return;
     memset(log->block, 0, BEL_IO_BLOCK);
     seal(log, &frame, log->block);
     (void)write_at_once(log, offset, log->block);
@@ -329,7 +330,10 @@ static void write_closing_mark(struct bel_log *log)
 void bel__log_close(struct bel_log *log)
 {
     if (log == NULL) return;
-    write_closing_mark(log);
+    if (bel__log_error(log) == 0 && bel__log_wait(log) == 0) {
+        write_closing_mark(log);
+        bel__closed_write(log);
+    }
     bel__log_writer_close(log->writer);
     bel__syncer_close(log->syncer);
     for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
@@ -366,6 +370,7 @@ int bel__log_open(const struct bel_log_options *options, struct bel_log **out, s
     log->entropy = options->entropy;
     log->block = aligned_alloc(BEL_IO_BLOCK, BEL_IO_BLOCK);
     int err = log->block == NULL ? BEL_ENOMEM : bel__log_open_files(log, options, why);
+    if (!err) bel__closed_read(log);
     if (!err) err = open_driver(log, options);
     if (err) {
         bel__log_close(log); /* accepts a partly opened log */

@@ -66,6 +66,7 @@ struct bel_log {
     uint64_t end;                    /* offset of the next frame in the current segment */
     uint64_t use;                    /* the last use of a segment */
     uint64_t batch;                  /* the last batch */
+    uint64_t closed_batch;           /* the last batch at the last clean close; 0: unknown */
     uint32_t checksum;               /* of the last frame */
     bool has_appended;               /* since it was opened */
     int err;

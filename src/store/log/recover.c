@@ -13,6 +13,7 @@
 #include "store/log/log.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,18 @@ static int secure_tail(struct recovery *recovery, const struct bel_log_segment *
     return bel__why_system(recovery->why, err, "the end of the log", "written");
 }
 
+/* Checks that the log has all that it had at the last clean close. `segment` is its last one. */
+static int check_closed(const struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    char what[128];
+    uint64_t closed = recovery->log->closed_batch;
+    if (recovery->batch >= closed) return 0;
+    (void)snprintf(what, sizeof what,
+                   "batch %llu is missing, up to %llu, which the last clean stop noted in CLOSED",
+                   (unsigned long long)recovery->batch + 1, (unsigned long long)closed);
+    return say_damaged(recovery, segment, recovery->end, what);
+}
+
 static int recover(struct recovery *recovery)
 {
     struct bel_log *log = recovery->log;
@@ -287,7 +300,7 @@ static int recover(struct recovery *recovery)
     }
     if (err) return err;
     if (recovery->use_count == 0) {
-        if (recovery->epoch == 0) return 0;
+        if (recovery->epoch == 0) return check_closed(recovery, &log->segments[0]);
         return bel__why_say(recovery->why, BEL_ECORRUPT,
                             "the log is empty, but the tree ends with batch %llu",
                             (unsigned long long)recovery->epoch);
@@ -296,6 +309,7 @@ static int recover(struct recovery *recovery)
     if (err) return err;
     struct bel_log_segment *last = recovery->uses[recovery->use_count - 1];
     err = check_tail(recovery, last);
+    if (!err) err = check_closed(recovery, last);
     if (err) return err;
     err = secure_tail(recovery, last);
     if (err) return err;
