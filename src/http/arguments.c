@@ -541,13 +541,12 @@ static void name_field(const void *route, const struct bel_argument *option,
     bel__http_field_name(route, option, out);
 }
 
-/* Replaces the names of options in a message by those of the fields that the client has sent. */
-static void name_fields(const struct bel_http_call *call, struct bel_why *why)
+void bel__http_name_fields(const struct bel_http_route *route, const char *message, char *out,
+                           size_t room)
 {
-    const struct bel_command_entry *entry = &bel__commands[call->route->command];
-    struct bel_why said = *why;
-    bel__option_names_replace(entry, (struct bel_view){said.text, strlen(said.text)}, name_field,
-                              call->route, why->text, sizeof why->text);
+    const struct bel_command_entry *entry = &bel__commands[route->command];
+    bel__option_names_replace(entry, (struct bel_view){message, strlen(message)}, name_field, route,
+                              out, room);
 }
 
 static int read_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
@@ -571,7 +570,8 @@ static int read_words(struct bel_http_call *call, struct bel_command *out, struc
 int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
 {
     int err = read_words(call, out, why);
-    if (err) name_fields(call, why);
+    struct bel_why said = *why;
+    if (err) bel__http_name_fields(call->route, said.text, why->text, sizeof why->text);
     return err;
 }
 

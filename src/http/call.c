@@ -8,6 +8,7 @@
 
 #include "core/view.h"
 #include "session/key_check.h"
+#include "session/reply.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -144,6 +145,14 @@ static void keep_tokens(struct bel_http_call *call, const struct bel_reply *repl
     if (call->tokens != NULL) bel__unsent_keep(&call->unsent, reply, call->tokens);
 }
 
+/* Returns the page of an error of the backend, which names the fields that the client has sent. */
+static struct bel_http_page explain(const struct bel_http_call *call, const struct bel_reply *reply)
+{
+    char text[BEL_REPLY_WHY_BYTES];
+    bel__http_name_fields(call->route, reply->why, text, sizeof text);
+    return bel__http_problem(bel__reply_code(reply->err), text);
+}
+
 static void on_reply(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
@@ -160,7 +169,8 @@ static void on_reply(struct bel_request *request, const struct bel_reply *reply)
     struct bel_http_question question = {.command = &request->command,
                                          .topic = call->captures[0].text,
                                          .is_create = call->route->is_create};
-    set_page(call, bel__http_page(&question, reply));
+    bool is_explained = reply->err != 0 && reply->why[0] != 0;
+    set_page(call, is_explained ? explain(call, reply) : bel__http_page(&question, reply));
     if (bel__output_owed(call->service, &request->command) > 0) {
         bel__output_total_learn(call->service->output_total, bel__json_memory(&call->page.body));
     }

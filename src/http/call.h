@@ -62,6 +62,11 @@ bool bel__http_is_page(const struct bel_http_route *route);
 void bel__http_field_name(const struct bel_http_route *route, const struct bel_argument *argument,
                           char out[BEL_HTTP_FIELD_BYTES]);
 
+/* Writes a message with the names of options replaced by those of the fields that a client sends;
+ * at most `room` bytes with the final 0. */
+void bel__http_name_fields(const struct bel_http_route *route, const char *message, char *out,
+                           size_t room);
+
 /* A segment of the path that matched a {name} of the route, decoded. */
 struct bel_http_capture {
     const char *name; /* points into the route's path and ends with '}', not with NUL */

@@ -586,6 +586,7 @@ def test_errors_name_the_fields_of_the_request():
         for method, path, body, detail in (
                 ("GET", timers + "?limit=0", None, "limit is 0"),
                 ("GET", timers + "?limit=1001", None, "limit must be at most 1000"),
+                ("GET", "/v1/agenda?step=1ms", None, "at most 10000 steps are possible: give a longer step"),
                 ("GET", "/v1/jobs?limit=-1", None, "limit: expected a number, not '-1'"),
                 ("GET", "/v1/resources?limit=0", None, "limit is 0"),
                 ("GET", "/v1/resources?limit=COUNT", None, "limit: expected a number, not 'COUNT'"),
