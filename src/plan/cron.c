@@ -437,7 +437,9 @@ static int read_rule(struct reading *reading)
     cron->has_seconds = count > 5;
     if (!cron->has_seconds) cron->seconds = 1;
     for (unsigned i = cron->has_seconds ? CRON_SECOND : CRON_MINUTE; i < CRON_FIELDS; i++) {
-        if (reader_at_end(reader)) return refuse(reading, "five fields, or six with seconds");
+        if (reader_at_end(reader)) {
+            return refuse(reading, "five fields, six with seconds, or seven with years");
+        }
         int err = read_field(reading, (enum cron_field)i);
         if (err) return err;
     }

@@ -103,7 +103,8 @@ static int check_retry(struct bel_operation *operation, struct bel_view retry)
         return bel__operation_refuse(operation, BEL_EINVAL, "retry: expected a shorter policy");
     }
     if (bel_backoff_parse(retry.data, retry.bytes, &policy, &why) == 0) return 0;
-    return bel__operation_refuse(operation, BEL_EINVAL, "retry: expected %s", why.expected);
+    return bel__operation_refuse(operation, BEL_EINVAL, "retry: at byte %zu, expected %s",
+                                 why.position + 1, why.expected);
 }
 
 /* Sets the due, about: the script computes it again from the time of the server. */

@@ -200,12 +200,22 @@ const struct bel_settings *bel__settings_default(void)
     return &settings;
 }
 
+/* Returns whether a name is meant: capitals are small letters, and a hyphen is an underscore. */
+static bool is_named(struct bel_view name, const char *wanted)
+{
+    const char *bytes = name.data;
+    if (name.data == NULL || name.bytes != strlen(wanted)) return false;
+    for (size_t i = 0; i < name.bytes; i++) {
+        bool is_hyphen = bytes[i] == '-' && wanted[i] == '_';
+        if (!is_hyphen && strncasecmp(&bytes[i], &wanted[i], 1) != 0) return false;
+    }
+    return true;
+}
+
 static const struct setting *find(struct bel_view name)
 {
-    if (name.data == NULL) return NULL;
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
-        if (name.bytes != strlen(all[i].name)) continue;
-        if (strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
+        if (is_named(name, all[i].name)) return &all[i];
     }
     return NULL;
 }
@@ -216,9 +226,8 @@ static bool is_of_layout(struct bel_view name)
 {
     static const char *const names[] = {"layout", "timeline_key", "payloads_key",
                                         "prefix", "poll_min",     "poll_max"};
-    for (size_t i = 0; name.data != NULL && i < sizeof names / sizeof names[0]; i++) {
-        if (name.bytes != strlen(names[i])) continue;
-        if (strncasecmp(name.data, names[i], name.bytes) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (is_named(name, names[i])) return true;
     }
     return false;
 }

@@ -101,13 +101,12 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
         return bel__refuse(reply, BEL_EINVAL, "a duration is too long");
     }
     if (spec->retry.bytes == 0) return 0;
-    if (spec->retry.bytes >= BEL_BACKOFF_BYTES ||
-        bel_backoff_parse(spec->retry.data, spec->retry.bytes, &policy, &why) != 0) {
-        return bel__refuse(reply, BEL_EINVAL, "retry: expected %s",
-                           spec->retry.bytes >= BEL_BACKOFF_BYTES ? "a shorter policy"
-                                                                  : why.expected);
+    if (spec->retry.bytes >= BEL_BACKOFF_BYTES) {
+        return bel__refuse(reply, BEL_EINVAL, "retry: expected a shorter policy");
     }
-    return 0;
+    if (bel_backoff_parse(spec->retry.data, spec->retry.bytes, &policy, &why) == 0) return 0;
+    return bel__refuse(reply, BEL_EINVAL, "retry: at byte %zu, expected %s", why.position + 1,
+                       why.expected);
 }
 
 int bel__schedule_check(struct bel_engine *engine, const struct bel_schedule_spec *spec,
