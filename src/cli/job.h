@@ -52,8 +52,9 @@ void bel__job_print_lost(const struct cli_job *job);
 void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed);
 
 /* Prints the job in lines of at most `columns` characters: a bar, or the times of a recurring job;
- * then a line for each task, indented by its depth. Of more tasks than `rows` only those that are
- * under way or have failed. Returns the number of lines. */
+ * then a line for each task, indented by its depth. Of more tasks than `rows` those that have
+ * failed or are under way are shown first, then those that come next, and how many are in each
+ * state. Returns the number of lines. */
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
 
 /* belfry job explain: prints what a job waits for now, and its critical path. Returns the exit

@@ -16,6 +16,7 @@
 #include "cli/print.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,11 @@ enum {
     STATE_COLUMNS = 10,
     TIME_COLUMNS = 24,
     NOTE_COLUMNS = 6, /* of " < " and "..." */
+    CUT_COLUMNS = 3,  /* of "..." */
+    PART_BYTES = 160,
+    NEXT_INDENT = 2,
+    COUNTS_LINES = 2, /* that the counts of all states take at most */
+    LOST_BYTES = 160, /* of four numbers and their words */
     ESTIMATE_MS_MIN = 1000,
 };
 
@@ -35,17 +41,25 @@ static struct bel_view view_of(const char *text)
     return (struct bel_view){text, strlen(text)};
 }
 
-void bel__job_print_lost(const struct cli_job *job)
+/* Writes "(1 dead, 2 skipped)"; nothing if all ended tasks are done. */
+static void print_lost(const struct cli_job *job, char out[LOST_BYTES])
 {
     static const enum bel_state states[] = {BEL_DEAD, BEL_EXPIRED, BEL_CANCELLED, BEL_SKIPPED};
-    bool is_first = true;
+    int used = 0;
+    out[0] = '\0';
     for (unsigned i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (job->counts[states[i]] == 0) continue;
-        printf("%s%lld %s", is_first ? " (" : ", ", (long long)job->counts[states[i]],
-               bel_state_name(states[i]));
-        is_first = false;
+        used += snprintf(out + used, LOST_BYTES - (size_t)used, "%s%lld %s", used == 0 ? "(" : ", ",
+                         (long long)job->counts[states[i]], bel_state_name(states[i]));
     }
-    if (!is_first) (void)putchar(')');
+    if (used > 0) (void)snprintf(out + used, LOST_BYTES - (size_t)used, ")");
+}
+
+void bel__job_print_lost(const struct cli_job *job)
+{
+    char lost[LOST_BYTES];
+    print_lost(job, lost);
+    if (lost[0] != '\0') printf(" %s", lost);
 }
 
 void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed)
@@ -54,55 +68,115 @@ void bel__job_print_times(int64_t made, int64_t skipped, int64_t missed)
            (long long)missed);
 }
 
+/* --- the lines of the job --- */
+
+/* What is printed of a job before its tasks: a part that has no room goes to the next line. */
+struct head {
+    unsigned columns, used;
+    size_t lines;
+};
+
+/* Makes room for a part of so many characters, with a gap before it in the same line. */
+static void begin_part(struct head *head, const char *gap, size_t bytes)
+{
+    size_t all = strlen(gap) + bytes;
+    if (head->used + all <= head->columns) {
+        printf("%s", gap);
+        head->used += (unsigned)all;
+        return;
+    }
+    printf("\n%*s", (int)NEXT_INDENT, "");
+    head->used = NEXT_INDENT + (unsigned)bytes;
+    head->lines++;
+}
+
+__attribute__((format(printf, 3, 4))) static void put_part(struct head *head, const char *gap,
+                                                           const char *format, ...)
+{
+    char part[PART_BYTES];
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(part, sizeof part, format, args);
+    va_end(args);
+    if (bytes <= 0) return;
+    begin_part(head, gap, strlen(part));
+    printf("%s", part);
+}
+
+/* Prints a text of somebody else, which is cut if it is longer than a line. */
+static void put_text(struct head *head, const char *gap, const char *text)
+{
+    size_t room = head->columns - NEXT_INDENT, bytes = strlen(text);
+    begin_part(head, gap, bytes > room ? room : bytes);
+    bel__cli_print_line(view_of(text), bytes > room ? room - CUT_COLUMNS : room);
+}
+
 /* Prints "  2 made, 0 skipped, 1 missed  0 9 * * 1 Europe/Berlin, next 2030-01-07T08:00:00Z" of a
  * recurring job. */
-static void print_rule(const struct cli_job *job)
+static void put_rule(struct head *head, const struct cli_job *job)
 {
-    printf("  ");
-    bel__job_print_times(job->made, job->skipped, job->missed);
-    printf("  ");
-    bel__cli_print_line(view_of(job->rule), 0);
-    if (job->zone[0] != '\0') printf(" %s", job->zone);
+    put_part(head, "  ", "%lld made, %lld skipped, %lld missed", (long long)job->made,
+             (long long)job->skipped, (long long)job->missed);
+    put_text(head, "  ", job->rule);
+    if (job->zone[0] != '\0') put_text(head, " ", job->zone);
     if (job->next_ms == 0) return;
-    printf(", next ");
+    begin_part(head, ", ", TIME_COLUMNS + strlen("next "));
+    printf("next ");
     bel__cli_print_time(job->next_ms);
 }
 
 /* Prints the bar, and how many tasks have ended: in any way, as the progress of JOB GET counts. */
-static void draw_bar(const struct cli_job *job)
+static void put_bar(struct head *head, const struct cli_job *job)
 {
     int64_t ended = 0;
-    char left[BEL_DURATION_BYTES];
+    char bar[BAR_COLUMNS + 1] = {0}, left[BEL_DURATION_BYTES];
     for (unsigned i = BEL_DONE; i < BEL_STATES; i++) {
         ended += job->counts[i];
     }
-    printf("  [");
     for (int64_t i = 0; i < BAR_COLUMNS; i++) {
-        (void)putchar(i * 100 < job->progress * BAR_COLUMNS ? '#' : '-');
+        bar[i] = i * 100 < job->progress * BAR_COLUMNS ? '#' : '-';
     }
-    printf("]  %lld %%  %lld of %lld", (long long)job->progress, (long long)ended,
-           (long long)job->total);
+    put_part(head, "  ", "[%s]  %lld %%  %lld of %lld", bar, (long long)job->progress,
+             (long long)ended, (long long)job->total);
     /* While nobody works the rest is unknown, and less than a second is no estimate. */
     if (job->estimate_ms >= ESTIMATE_MS_MIN && job->counts[BEL_LEASED] > 0) {
         uint64_t rounded = (uint64_t)job->estimate_ms / 1000 * 1000;
         (void)bel_duration_print(rounded, left, sizeof left);
-        printf("  about %s left", left);
+        put_part(head, "  ", "about %s left", left);
     }
 }
 
-static void draw_job(const struct cli_job *job)
+/* Returns the number of lines. */
+static size_t draw_job(const struct cli_job *job, unsigned columns)
 {
-    bel__cli_print_line(view_of(job->id), NAME_COLUMNS);
-    printf("  ");
+    struct head head = {.columns = columns, .lines = 1};
+    char lost[LOST_BYTES];
+    print_lost(job, lost);
+    put_text(&head, "", job->id);
+    begin_part(&head, "  ", strlen(job->state));
     bel__cli_print_state(view_of(job->state), 0);
-    bel__job_print_lost(job);
+    put_part(&head, " ", "%s", lost);
     if (job->rule[0] != '\0') {
-        print_rule(job);
+        put_rule(&head, job);
     } else {
-        draw_bar(job);
+        put_bar(&head, job);
     }
-    if (job->reason[0] != '\0') printf("  (%s)", job->reason);
+    if (job->reason[0] != '\0') put_text(&head, ": ", job->reason);
     printf("\n");
+    return head.lines;
+}
+
+/* Prints how many tasks are in each state. Returns the number of lines. */
+static size_t draw_counts(const struct cli_job *job, unsigned columns)
+{
+    struct head head = {.columns = columns, .lines = 1};
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (job->counts[i] == 0) continue;
+        put_part(&head, head.used > 0 ? "  " : "", "%s %lld", bel_state_name((enum bel_state)i),
+                 (long long)job->counts[i]);
+    }
+    printf("\n");
+    return head.lines;
 }
 
 /* Prints " waited < 2ms (p99 < 1s)". */
@@ -131,12 +205,7 @@ void bel__job_print_work(const struct cli_job *job)
     printf("\n");
 }
 
-/* Returns whether a task is shown even if not all can be. */
-static bool is_remarkable(const struct cli_job_task *task)
-{
-    return strcmp(task->state, "leased") == 0 || strcmp(task->state, "dead") == 0 ||
-           strcmp(task->state, "expired") == 0;
-}
+/* --- the lines of the tasks --- */
 
 /* Prints " < clean-eu clean-us : no route", what a task comes after and its reason, in `room`
  * columns. If both are too long, each has a half. */
@@ -191,9 +260,28 @@ static void draw_task(const struct cli_job_task *task, unsigned columns)
 
 /* A task by its depth, and by its place in the text. */
 struct place {
+    unsigned rank; /* if not all tasks can be shown, those of low ranks are */
     uint32_t depth;
     size_t index;
 };
+
+/* Tasks that have failed or are under way have the first ranks, those that have ended otherwise the
+ * last ones. */
+static unsigned rank_of(const struct cli_job_task *task)
+{
+    static const char *const states[] = {"dead",    "expired",   "leased", "ready",  "scheduled",
+                                         "blocked", "cancelled", "done",   "skipped"};
+    enum {
+        STATES = sizeof states / sizeof states[0]
+    };
+    bool waits = strcmp(task->state, "ready") == 0 || strcmp(task->state, "scheduled") == 0;
+    const char *state = waits && task->attempts > 0 ? "leased" : task->state; /* a retry */
+    unsigned rank = 0;
+    while (rank < STATES && strcmp(state, states[rank]) != 0) {
+        rank++;
+    }
+    return rank;
+}
 
 static int compare_places(const void *one, const void *other)
 {
@@ -202,28 +290,31 @@ static int compare_places(const void *one, const void *other)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
+static int compare_ranks(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    return compare_places(one, other);
+}
+
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows)
 {
     struct place *places = calloc(job->tasks_count + 1, sizeof *places);
-    bool is_all = places != NULL && job->tasks_count + 1 <= rows;
-    size_t lines = 1, count = places != NULL ? job->tasks_count : 0;
-    draw_job(job);
+    size_t lines = draw_job(job, columns), count = places != NULL ? job->tasks_count : 0;
+    bool is_all = places != NULL && lines + count <= rows;
     for (size_t i = 0; i < count; i++) {
-        places[i] = (struct place){job->tasks[i].depth, i};
+        places[i] = (struct place){rank_of(&job->tasks[i]), job->tasks[i].depth, i};
+    }
+    if (!is_all && count > 0) {
+        size_t room = rows > lines + COUNTS_LINES ? rows - lines - COUNTS_LINES : 0;
+        qsort(places, count, sizeof *places, compare_ranks);
+        if (count > room) count = room;
     }
     if (count > 0) qsort(places, count, sizeof *places, compare_places);
-    for (size_t i = 0; i < count && lines + !is_all < rows; i++) {
-        const struct cli_job_task *task = &job->tasks[places[i].index];
-        if (!is_all && !is_remarkable(task)) continue;
-        draw_task(task, columns);
-        lines++;
+    for (size_t i = 0; i < count; i++) {
+        draw_task(&job->tasks[places[i].index], columns);
     }
     free(places);
-    if (is_all) return lines;
-    for (unsigned i = 0; i < BEL_STATES; i++) {
-        if (job->counts[i] == 0) continue;
-        printf("%s %lld  ", bel_state_name((enum bel_state)i), (long long)job->counts[i]);
-    }
-    printf("\n");
-    return lines + 1;
+    lines += count;
+    return is_all ? lines : lines + draw_counts(job, columns);
 }

@@ -108,6 +108,14 @@ if has_terminal job; then
         terminal "$belfry" job get ends
     like a_long_reason_and_many_tasks_share_the_line '* z * < a-long-name-1*... : the job *' \
         bash -c 'tr "\n" " " <picture'
+    for i in {2..40}; do echo "t$i: t$((i - 1))"; done |
+        "$belfry" job submit - --topic wide --id a-job-with-a-long-name-and-many-tasks >/dev/null
+    "$belfry" job cancel a-job-with-a-long-name-and-many-tasks >/dev/null
+    terminal "$belfry" job watch a-job-with-a-long-name-and-many-tasks >picture
+    is state_and_bar_of_a_job_fit_80_columns 0 bash -c \
+        "sed 's/\x1b\[[0-9;]*m//g; s/\r//' picture | awk 'length > 80' | wc -l"
+    is a_large_job_fills_the_terminal 1 awk 'END {print (NR > 20 && NR < 24)}' picture
+    like a_large_job_shows_its_first_tasks '*  40 of 40*t1 *t2 *t19 *cancelled 40' cat picture
     like watch_draws_a_bar '*done*####################*100 %*' terminal "$belfry" job watch chain
 fi
 
@@ -199,7 +207,7 @@ echo '{"id": "again", "retry": "1h", "tasks": [{"id": "a", "topic": "again"}]}' 
 like a_task_that_waits_for_its_retry '*a  *scheduled  1 failed, next 20*Z*' "$belfry" job get again
 echo '{"id": "weekly", "cron": "0 9 * * 1", "tz": "Europe/Berlin",
     "tasks": [{"id": "a", "topic": "again"}]}' | "$belfry" job submit - >/dev/null
-like a_recurring_job_has_its_rule 'weekly  scheduled*0 9 \* \* 1 Europe/Berlin, next 20*Z' \
+like a_recurring_job_has_its_rule 'weekly  scheduled*0 9 \* \* 1 Europe/Berlin*next 20*Z' \
     "$belfry" job get weekly
 like a_recurring_job_has_its_times 'weekly  scheduled  0 made, 0 skipped, 0 missed  0 9 *' \
     "$belfry" job get weekly
