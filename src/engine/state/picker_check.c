@@ -114,6 +114,19 @@ static bool is_share_valid(const struct bel_picker *picker, const struct bel_sha
     return is_seat_valid(picker, share);
 }
 
+/* Returns whether the share that was found last, if there is one, still exists. */
+static bool is_last_found_valid(const struct bel_crowd *crowd)
+{
+    for (int kind = 0; kind < 2 && crowd->last_found != NULL; kind++) {
+        for (uint32_t i = 0; i < bel__map_count(&crowd->shares[kind]); i++) {
+            if (bel__share_of(bel__map_at(&crowd->shares[kind], i)->value) == crowd->last_found) {
+                return true;
+            }
+        }
+    }
+    return crowd->last_found == NULL;
+}
+
 static bool is_crowd_valid(const struct bel_picker *picker, struct census *census)
 {
     const struct bel_crowd *crowd = picker->crowd;
@@ -127,6 +140,7 @@ static bool is_crowd_valid(const struct bel_picker *picker, struct census *censu
             if (!is_share_valid(picker, share, census)) return false;
         }
     }
+    if (!is_last_found_valid(crowd)) return false;
     if (!bel__treap_valid(crowd->seats, bel__seats_compare, &seats)) return false;
     return seats == census->seated && crowd->idle_count == census->idle;
 }

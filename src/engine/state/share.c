@@ -248,9 +248,14 @@ struct bel_share *bel__share_find(const struct bel_picker *picker,
         struct bel_share *only = picker->only;
         return only != NULL && is_named(only, standing) ? only : NULL;
     }
-    const uint64_t *value = bel__map_find(&picker->crowd->shares[standing->is_job],
-                                          standing->share.data, standing->share.bytes);
-    return value == NULL ? NULL : bel__share_of(*value);
+    struct bel_crowd *crowd = picker->crowd;
+    if (crowd->last_found != NULL && is_named(crowd->last_found, standing)) {
+        return crowd->last_found;
+    }
+    const uint64_t *value = bel__map_find(&crowd->shares[standing->is_job], standing->share.data,
+                                          standing->share.bytes);
+    if (value != NULL) crowd->last_found = bel__share_of(*value);
+    return value == NULL ? NULL : crowd->last_found;
 }
 
 void bel__crowd_free(struct bel_crowd *crowd)
@@ -364,6 +369,7 @@ static void free_share(struct bel_picker *picker, struct bel_share *share)
 {
     struct bel_crowd *crowd = picker->crowd;
     assert(picker->only == NULL && !share->seat->is_seated);
+    if (crowd->last_found == share) crowd->last_found = NULL;
     bel__map_remove(&crowd->shares[share->is_job], share->name, share->name_bytes, NULL);
     free(share->seat);
     free(share);

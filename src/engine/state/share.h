@@ -104,6 +104,7 @@ struct bel_crowd {
     struct bel_treap_node *seats; /* of shares with a front that are not held */
     struct bel_list idle;         /* shares without timers and leases, first the oldest */
     uint32_t idle_count;
+    struct bel_share *last_found; /* the next to be found is often the same; NULL: none */
 };
 
 static_assert(sizeof(struct bel_picker) <= 160, "there is one for each topic");
