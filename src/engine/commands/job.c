@@ -49,7 +49,7 @@ static int find(struct bel_engine *engine, struct bel_request *request, struct b
 {
     const struct bel_job_target *target = &request->command.job_target;
     int err = bel__job_find(engine, target->id, &target->scope, out);
-    if (err == BEL_ENOTFOUND) return bel__refuse(&request->own.reply, err, "unknown job");
+    if (err == BEL_ENOTFOUND) return bel__job_refuse_unknown(&request->own.reply, target->id);
     return err;
 }
 

@@ -254,7 +254,7 @@ int bel__do_job_get(struct bel_engine *engine, struct bel_request *request)
         return bel__refuse(reply, BEL_EINVAL, "the count is at most %d", BEL_JOB_GET_COUNT_MAX);
     }
     int err = bel__job_find(engine, query->id, &query->scope, &job);
-    if (err == BEL_ENOTFOUND) return bel__refuse(reply, err, "unknown job");
+    if (err == BEL_ENOTFOUND) return bel__job_refuse_unknown(reply, query->id);
     if (err) return err;
     if (query->cursor.bytes > 0 &&
         bel__parse_u64(query->cursor.data, query->cursor.bytes, 0, job.row.tasks, &first) != 0) {

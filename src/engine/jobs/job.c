@@ -79,6 +79,12 @@ int bel__job_find(struct bel_engine *engine, struct bel_view id, const struct be
     return is_in_scope ? 0 : BEL_ENOTFOUND;
 }
 
+int bel__job_refuse_unknown(struct bel_reply *reply, struct bel_view id)
+{
+    return bel__refuse(reply, BEL_ENOTFOUND, "job '%.*s' does not exist", (int)id.bytes,
+                       (const char *)id.data);
+}
+
 bool bel__job_is_complete(const struct bel_job_found *job)
 {
     switch (job->row.phase) {

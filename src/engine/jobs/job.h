@@ -13,6 +13,7 @@
 #include "engine/state/job_marks.h"
 
 struct bel_engine;
+struct bel_reply;
 
 enum {
     BEL_JOB_ROWS = 9,
@@ -40,6 +41,9 @@ BEL_CHECKED int bel__job_find_any(struct bel_engine *engine, struct bel_view id,
  * scope. */
 BEL_CHECKED int bel__job_find(struct bel_engine *engine, struct bel_view id,
                               const struct bel_job_scope *scope, struct bel_job_found *out);
+
+/* Sets the text of a reply to a request for a job that does not exist. Returns BEL_ENOTFOUND. */
+int bel__job_refuse_unknown(struct bel_reply *reply, struct bel_view id);
 
 /* Reads a job that has not ended, by its number; reads the row under a key in JOBS. A row that is
  * missing is BEL_ENOTFOUND. */

@@ -209,7 +209,7 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
         }
         err = bel__job_is_in_scope(engine, &old, &submission->submit->scope, &is_in_scope);
         if (err) return err;
-        if (!is_in_scope) return bel__refuse(reply, BEL_ENOTFOUND, "unknown job");
+        if (!is_in_scope) return bel__job_refuse_unknown(reply, graph->id);
         submission->old = old.row.number;
         submission->old_chain = old.row.chain;
     }
