@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures jobs, shares and limits, and prints a table beside the targets; see bench/jobs.c.
+"""Measures jobs, shares and limits, and prints a table beside the targets; see bench/jobs.c and
+bench/turns.c.
 
 Beside the engine, in the same run: a model that rescores every queued task for each pick, and the
 flows of bullmq on a redis-server of its own, if npm can install bullmq.
@@ -56,11 +57,19 @@ def measure(bench, folder):
     for count in queued[:3]:
         bench.run("rescore", f"queued={count}")
     bench.run("durable", f"folder={folder}/durable")
-    bench.run("fairness", "groups=10", "unequal=0")
-    bench.run("fairness", "groups=100", "unequal=1")
+    for is_random in "random=0", "random=1":
+        bench.run("fairness", "groups=10", "unequal=0", is_random)
+        bench.run("fairness", "groups=67", "unequal=0", is_random)
+        bench.run("fairness", "groups=1000", "unequal=0", is_random)
+        bench.run("fairness", "groups=100", "unequal=1", is_random)
     bench.run("claims")
     bench.run("parked", f"timers={100000 if bench.args.quick else 1000000}")
     bench.run("submit", "tasks=10000")
+    bench.runner.progress("turns")
+    lines, is_good = bench.runner.start("turns", [])
+    bench.rows += lines
+    if not is_good:
+        bench.skipped.append("turns: failed")
 
 
 # --- bullmq ---
@@ -131,7 +140,7 @@ def measure_bullmq(bench, folder):
 def show(title, value, form, wanted="", is_good=None):
     verdict = "-" if value is None or is_good is None else "yes" if is_good(value) else "NO"
     text = "-" if value is None else form.format(value)
-    print(f"  {title:<58}{text:>14}  {wanted:<22}{verdict}")
+    print(f"  {title:<66}{text:>12}  {wanted:<22}{verdict}")
 
 
 def ratio(one, other):
@@ -156,19 +165,34 @@ def print_dispatch(bench):
     show("bullmq flows of 100 tasks, 100 at a time, per s", bullmq, "{:,.0f}")
 
 
+def print_fairness(bench):
+    for is_random, what in (0, ""), (1, ", random times"):
+        for groups in 10, 67, 1000:
+            row = bench.find("fairness", groups=groups, random=is_random)
+            show(f"fairness error, {groups:,} equal groups{what}", row.get("worst"), "{:.1%}",
+                 "" if is_random else "<= 5 %, worst group",
+                 None if is_random else lambda v: v <= 0.05)
+        row = bench.find("fairness", unequal=1, random=is_random)
+        show(f"fairness error, 100 groups of unequal demand{what}", row.get("error"), "{:.1%}",
+             "<= 10 %", lambda v: v <= 0.1)
+
+
+def print_turns(bench):
+    for row in bench.rows:
+        if row["section"] == "turns" and row["turns"] > 1:
+            show(f"longest turn, {row['case']}, ms of CPU", row["longest_cpu_ms"], "{:.1f}",
+                 "<= 10", lambda v: v <= 10)
+
+
 def print_rest(bench):
     durable = bench.find("durable")
     show("durable lifecycles of tasks, b=100, per s", durable.get("tasks_per_second"), "{:,.0f}")
     show("  of those of plain timers",
          durable.get("ratio"), "{:.2f}", ">= 0.6, median", lambda v: v >= 0.6)
-    show("fairness error, 10 equal groups", bench.find("fairness", groups=10).get("worst"),
-         "{:.1%}", "<= 5 %, worst group", lambda v: v <= 0.05)
-    show("fairness error, 100 groups of unequal demand",
-         bench.find("fairness", groups=100).get("error"), "{:.1%}", "<= 10 %",
-         lambda v: v <= 0.1)
+    print_fairness(bench)
     claims = bench.find("claims")
-    show("plain claims beside limits and shares, of those without",
-         ratio(claims.get("beside"), claims.get("off")), "{:.2f}", ">= 0.8", lambda v: v >= 0.8)
+    show("plain claims beside limits and shares, of those without, by CPU", claims.get("ratio"),
+         "{:.2f}", ">= 0.8, median", lambda v: v >= 0.8)
     show("claims of ten groups through a limited resource, of those",
          ratio(claims.get("through"), claims.get("off")), "{:.2f}")
     parked = bench.find("parked")
@@ -178,6 +202,7 @@ def print_rest(bench):
          "<= 3", lambda v: v <= 3)
     show("submit of 10,000 tasks and 20,000 edges, ms", bench.find("submit").get("ms"), "{:.0f}",
          "<= 200", lambda v: v <= 200)
+    print_turns(bench)
 
 
 def main():
@@ -189,7 +214,7 @@ def main():
         measure_bullmq(bench, folder)
     bench.runner.end()
     common.print_machine(args.programs)
-    print(f"\n  {'':<58}{'measured':>14}  {'wanted':<22}met")
+    print(f"\n  {'':<66}{'measured':>12}  {'wanted':<22}met")
     print_dispatch(bench)
     print_rest(bench)
     for line in bench.skipped:
