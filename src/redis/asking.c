@@ -70,7 +70,7 @@ static void done(struct bel_server_call *call, const struct bel_redis_reply *rep
     set_why(asking, reply->why);
     if (reply->err) return;
     if (reply->value->type != BEL_VALUE_ERROR) {
-        asking->take(asking->owner, reply->value);
+        if (asking->take != NULL) asking->take(asking->owner, reply->value);
         return;
     }
     struct bel_view text = reply->value->text;

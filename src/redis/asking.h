@@ -55,10 +55,10 @@ void bel__asking_close(struct bel_asking *asking);
 
 /*
  * Sends a command, whose words end with NULL, to the server that has a slot. Returns 0 if there is
- * a reply: it went to `take`, or was an error, which is in `error`, otherwise empty. Otherwise sets
- * `why`, and returns BEL_EBUSY if the time is over; BEL_EINVAL if waiting does not help: a wrong
- * password, an untrusted certificate; or BEL_ENOMEM or BEL_EFULL. After an error nothing more can
- * be asked.
+ * a reply: it went to `take`, unless that is NULL, or was an error, which is in `error`, otherwise
+ * empty. Otherwise sets `why`, and returns BEL_EBUSY if the time is over; BEL_EINVAL if waiting
+ * does not help: a wrong password, an untrusted certificate; or BEL_ENOMEM or BEL_EFULL. After an
+ * error nothing more can be asked.
  */
 BEL_CHECKED int bel__asking_ask(struct bel_asking *asking, uint16_t slot, const char *const *words,
                                 void (*take)(void *owner, const struct bel_value *value),

@@ -8,6 +8,8 @@
 #include "redis/examine.h"
 
 #include "redis/asking.h"
+#include "redis/news.h"
+#include "redis/presence.h"
 #include "redis/servers/slot.h"
 #include "redis/virtual_clock.h"
 
@@ -315,6 +317,53 @@ static int examine_scripts(struct examiner *examiner, const char *key)
     return 0;
 }
 
+/* Publishes as scripts do. A script that may not has made its change all the same. */
+static int examine_publishing(struct examiner *examiner, const char *key)
+{
+    struct bel_presence_message message = {.channel = ""};
+    bel__presence_message(examiner->options->redis, &message);
+    const char *script[] = {"EVAL",
+                            "#!lua flags=allow-oom\nreturn redis.call(unpack(ARGV))",
+                            "1",
+                            key,
+                            message.words[0],
+                            message.words[1],
+                            message.words[2],
+                            NULL};
+    int err = ask(examiner, bel__slot_of((struct bel_view){key, strlen(key)}), script, NULL);
+    if (err || examiner->asking.error[0] == 0) return err;
+    struct bel_finding *finding = add(examiner, "channels", true);
+    say(finding->what, "a script may not publish: %.150s", examiner->asking.error);
+    say(finding->advice, "allow the user PUBLISH, SPUBLISH and the channels: ACL SETUSER NAME "
+                         "allchannels +publish +spublish");
+    return 0;
+}
+
+/* Subscribes as nodes do, in a transaction that is thrown away. */
+static int examine_subscribing(struct examiner *examiner, const char *key)
+{
+    const struct bel_redis_options *redis = examiner->options->redis;
+    bool is_cluster = redis->servers.mode == BEL_REDIS_CLUSTER;
+    char pattern[BEL_NEWS_PATTERN_BYTES], error[BEL_ASKING_ERROR_BYTES] = "";
+    const char *begin[] = {"MULTI", NULL}, *end[] = {"DISCARD", NULL};
+    const char *words[] = {is_cluster ? "SSUBSCRIBE" : "PSUBSCRIBE", is_cluster ? key : pattern,
+                           NULL};
+    uint16_t slot = bel__slot_of((struct bel_view){key, strlen(key)});
+    bel__news_pattern(redis->name_space, pattern);
+    int err = ask(examiner, slot, begin, NULL);
+    if (err || examiner->asking.error[0] != 0) return err; /* a user that may not ask */
+    err = ask(examiner, slot, words, NULL);
+    (void)snprintf(error, sizeof error, "%s", examiner->asking.error);
+    if (err == 0) err = ask(examiner, slot, end, NULL);
+    if (err || error[0] == 0) return err;
+    struct bel_finding *finding = add(examiner, "channels", false);
+    say(finding->what, "no messages of other nodes, so timers can be seconds late: %.120s", error);
+    say(finding->advice,
+        "allow the user to subscribe to the channels: ACL SETUSER NAME allchannels "
+        "+psubscribe +ssubscribe");
+    return 0;
+}
+
 static void take_exists(void *owner, const struct bel_value *value)
 {
     struct examiner *examiner = owner;
@@ -361,6 +410,8 @@ static int examine_all(struct examiner *examiner)
     (void)snprintf(key, sizeof key, "{%s}:topics", redis->name_space);
     int err = examine_slot(examiner, bel__slot_of((struct bel_view){key, strlen(key)}));
     if (err == 0 && !examiner->out->is_refused) err = examine_scripts(examiner, key);
+    if (err == 0 && !examiner->out->is_refused) err = examine_publishing(examiner, key);
+    if (err == 0 && !examiner->out->is_refused) err = examine_subscribing(examiner, key);
     if (err == 0 && !examiner->out->is_refused) err = examine_clock(examiner, key);
     if (redis->servers.mode != BEL_REDIS_CLUSTER) return err;
     for (unsigned i = 0; err == 0 && i < SLOTS_ASKED; i++) {

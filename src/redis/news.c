@@ -24,7 +24,6 @@
 enum {
     COMMAND_BYTES_MAX = 4 << 20,
     AGAIN_MS = 1000,
-    PATTERN_BYTES = BEL_REDIS_NAMESPACE_BYTES_MAX + 32,
 };
 
 static const char channel_end[] = "}:wake";
@@ -37,7 +36,7 @@ struct bel_news {
     struct bel_server_call time;
     int64_t time_asked_ms; /* by the boot clock */
     bool is_asking_time;   /* `time` is under way */
-    char pattern[PATTERN_BYTES];
+    char pattern[BEL_NEWS_PATTERN_BYTES];
     bool is_asking;    /* `members` is under way */
     bool asks_another; /* messages were missed since */
     bool has_failed;   /* ask again, at `again` */
@@ -73,17 +72,21 @@ static int encode_asking(struct bel_news *news)
     return encode(&news->asking, "*2\r\n$8\r\nSMEMBERS\r\n", bel__node_registry(news->node));
 }
 
+void bel__news_pattern(const char *name_space, char out[BEL_NEWS_PATTERN_BYTES])
+{
+    int bytes = snprintf(out, BEL_NEWS_PATTERN_BYTES, "{%s:*%s", name_space, channel_end);
+    assert(bytes > 0 && bytes < BEL_NEWS_PATTERN_BYTES);
+    (void)bytes;
+}
+
 struct bel_news *bel__news_create(struct bel_redis *node)
 {
     struct bel_news *news = calloc(1, sizeof *news);
     if (news == NULL) return NULL;
     news->node = node;
     bel__buffer_init(&news->commands, COMMAND_BYTES_MAX);
-    bel__buffer_init(&news->asking, (size_t)2 * PATTERN_BYTES);
-    int bytes = snprintf(news->pattern, sizeof news->pattern, "{%s:*%s", node->options.name_space,
-                         channel_end);
-    assert(bytes > 0 && (size_t)bytes < sizeof news->pattern);
-    (void)bytes;
+    bel__buffer_init(&news->asking, (size_t)2 * BEL_NEWS_PATTERN_BYTES);
+    bel__news_pattern(node->options.name_space, news->pattern);
     if (encode_loading(news) == 0 && encode_asking(news) == 0) return news;
     bel__news_destroy(news);
     return NULL;

@@ -9,6 +9,13 @@
 
 #include "redis/node.h"
 
+enum {
+    BEL_NEWS_PATTERN_BYTES = BEL_REDIS_NAMESPACE_BYTES_MAX + 32,
+};
+
+/* Writes the pattern of all channels of a namespace, for servers that are not a Cluster. */
+void bel__news_pattern(const char *name_space, char out[BEL_NEWS_PATTERN_BYTES]);
+
 /* Creates the news of a node, before its servers are opened. Returns NULL if memory has run out. */
 struct bel_news *bel__news_create(struct bel_redis *node);
 

@@ -20,7 +20,6 @@
 
 enum {
     HOST_BYTES = 64,
-    CHANNEL_BYTES = BEL_REDIS_NAMESPACE_BYTES_MAX + 16,
     PREFIX_BYTES = BEL_REDIS_NAMESPACE_BYTES_MAX + 16,
 };
 
@@ -112,15 +111,25 @@ static void take_receivers(void *owner, const struct bel_value *value)
     if (value->type == BEL_VALUE_NUMBER) looking->receivers = value->number;
 }
 
-static int look(struct looking *looking, struct bel_asking *asking, const char *name_space,
-                bool is_cluster)
+void bel__presence_message(const struct bel_redis_options *options,
+                           struct bel_presence_message *out)
 {
-    char channel[CHANNEL_BYTES];
-    (void)snprintf(channel, sizeof channel, is_cluster ? "{%s}:topics" : "{%s:}:wake", name_space);
-    uint16_t slot = bel__slot_of((struct bel_view){channel, strlen(channel)});
-    const char *tell[] = {is_cluster ? "SPUBLISH" : "PUBLISH", channel, no_name, NULL};
+    bool is_cluster = options->servers.mode == BEL_REDIS_CLUSTER;
+    (void)snprintf(out->channel, sizeof out->channel, is_cluster ? "{%s}:topics" : "{%s:}:wake",
+                   options->name_space);
+    out->words[0] = is_cluster ? "SPUBLISH" : "PUBLISH";
+    out->words[1] = out->channel;
+    out->words[2] = no_name;
+    out->words[3] = NULL;
+}
+
+static int look(struct looking *looking, struct bel_asking *asking,
+                const struct bel_presence_message *message)
+{
+    struct bel_view channel = {message->channel, strlen(message->channel)};
+    uint16_t slot = bel__slot_of(channel);
     const char *list[] = {"CLIENT", "LIST", "TYPE", "pubsub", NULL};
-    int err = bel__asking_ask(asking, slot, tell, take_receivers, looking);
+    int err = bel__asking_ask(asking, slot, message->words, take_receivers, looking);
     if (err || asking->error[0] != 0 || looking->receivers == 0) return err;
     err = bel__asking_ask(asking, slot, list, take_list, looking);
     if (err == 0 && !looking->has_list) looking->out->count = (size_t)looking->receivers;
@@ -137,8 +146,9 @@ int bel__presence_look(const struct bel_redis_options *options, uint32_t wait_ms
     *out = (struct bel_presence){.count = 0};
     (void)snprintf(looking.prefix, sizeof looking.prefix, "belfry:%s:", options->name_space);
     int err = bel__asking_open(&asking, &how);
-    bool is_cluster = options->servers.mode == BEL_REDIS_CLUSTER;
-    if (err == 0) err = look(&looking, &asking, options->name_space, is_cluster);
+    struct bel_presence_message message = {.channel = ""};
+    bel__presence_message(options, &message);
+    if (err == 0) err = look(&looking, &asking, &message);
     if (err) {
         (void)bel__why_say(why, err, "%s", asking.why);
     } else if (looking.receivers == 0 && asking.error[0] != 0) {

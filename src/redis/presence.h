@@ -21,6 +21,7 @@ enum {
     BEL_PRESENCE_NAME_BYTES = 256, /* of a connection */
     BEL_PRESENCE_TEXT_BYTES = 200,
     BEL_PRESENCE_SHOWN = 3,
+    BEL_PRESENCE_CHANNEL_BYTES = BEL_REDIS_NAMESPACE_BYTES_MAX + 16,
 };
 
 struct bel_presence {
@@ -31,6 +32,15 @@ struct bel_presence {
 
 /* Writes the name of the connections of a node in this process: belfry:namespace:host:process. */
 void bel__presence_name(const char *name_space, char out[BEL_PRESENCE_NAME_BYTES]);
+
+/* A message that means nothing to a node, as the words of a command, and its channel. */
+struct bel_presence_message {
+    char channel[BEL_PRESENCE_CHANNEL_BYTES];
+    const char *words[4]; /* PUBLISH or SPUBLISH, channel, text; NULL at the end */
+};
+
+void bel__presence_message(const struct bel_redis_options *options,
+                           struct bel_presence_message *out);
 
 /* Asks for the nodes of a namespace; waits for the servers for `wait_ms`. Returns 0; or, and sets
  * `*why`, BEL_EBUSY if they cannot be reached, BEL_EINVAL, BEL_EIO or BEL_ENOMEM. */

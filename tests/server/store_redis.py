@@ -3,6 +3,7 @@
 
 Every redis-server is the test's own. Nothing is timed: what a test waits for has a deadline.
 """
+import json
 import re
 import signal
 import socket
@@ -144,6 +145,26 @@ def test_a_store_that_cannot_be_used_ends_the_start():
         store.ask("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+info", "+hello")
         status, err = fails("--store", f"redis://reader:pw@127.0.0.1:{redis.port}")
         assert status == 1 and "about=scripts" in err and "NOPERM" in err, err
+
+
+def test_a_user_who_may_not_use_channels_is_named():
+    """A new user may use no channel: the scripts would make their changes and then fail."""
+    with Redis() as redis, redis.client() as store:
+        def examined(*permissions):
+            store.ask("ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "+@all", *permissions)
+            url = f"redis://app:pw@127.0.0.1:{redis.port}"
+            status, out, err = run("doctor", "--store", url, "--json")
+            found = json.loads(out)["findings"]
+            return status, [each for each in found if each["about"] == "channels"]
+        for permissions in ((), ("allchannels", "-publish", "-spublish")):
+            status, (found,) = examined(*permissions)
+            assert status == 1 and found["level"] == "refused", found
+            assert "may not publish" in found["what"] and "allchannels" in found["do"], found
+        status, (found,) = examined("allchannels", "-psubscribe", "-ssubscribe")
+        assert status == 0 and found["level"] == "warning" and "late" in found["what"], found
+        assert examined("allchannels") == (0, [])
+        assert examined("&{belfry*", "&{belfry:*}:wake") == (0, [])
+        assert examined("allchannels", "-multi") == (0, []), "it cannot be asked"
 
 
 def test_a_server_that_is_too_old_is_refused():
