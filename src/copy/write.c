@@ -106,9 +106,12 @@ static int compare(struct bel_copy *copy, struct bel_copy_topic *topic, uint64_t
     return bel__why_say(
         copy->why, BEL_ECONFLICT,
         "topic '%.*s' of the target has %llu timer%s; to keep what is there, and to add "
-        "those whose ids are free: --merge",
+        "those whose ids are free: --merge%s",
         (int)topic->name.bytes, (const char *)topic->name.data, (unsigned long long)records,
-        records == 1 ? "" : "s");
+        records == 1 ? "" : "s",
+        copy->options->moves ? "; a --move that was stopped while it deleted goes on with --merge "
+                               "--move"
+                             : "");
 }
 
 int bel__copy_meet(struct bel_copy *copy, struct bel_copy_topic *topic)

@@ -362,9 +362,9 @@ def members(redis, name="belfry"):
     return sum(redis.client.ask("ZCARD", f"{{{name}:{topic}:0}}:pend") for topic in ("one", "two"))
 
 
-def kill_when(condition, source, target):
+def kill_when(condition, source, target, *flags):
     """Begins a copy, and kills it when a condition holds. Returns whether it was under way."""
-    process = subprocess.Popen([PROGRAM, "copy", "--from", source, "--to", target],
+    process = subprocess.Popen([PROGRAM, "copy", "--from", source, "--to", target, *flags],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for(lambda: process.poll() is not None or condition())
     process.send_signal(signal.SIGKILL)
@@ -389,6 +389,24 @@ def test_a_copy_that_was_killed_goes_on():
                     for i in range(2))
         assert copy(redis.url(), f"embedded:{back}/data")["digest"] == out["digest"]
         assert is_sound(f"{back}/data")
+
+
+def test_a_move_that_was_killed_while_it_deleted_goes_on():
+    with Redis() as redis, Folder() as folder, Folder() as back:
+        data = fill(folder, 4000)
+        out = copy(f"embedded:{data}", redis.url())
+        target, kills = f"embedded:{back}/data", 0
+        while not kills:
+            before = members(redis)
+            assert before > 1000, "no move was deleting when it was killed"
+            flags = ("--move",) if before == 8002 else ("--merge", "--move")
+            kills += kill_when(lambda: members(redis) < before, redis.url(), target, *flags)
+        why = copy(redis.url(), target, "--move", status=4)
+        assert "goes on with --merge --move" in why, why
+        copy(redis.url(), target, "--merge", "--move")
+        assert members(redis) == 2, "only what means nothing is left in the source"
+        again = copy(target, redis.url("again"))
+        assert again["digest"] == out["digest"] and again["timers"] == 8000, again
 
 
 def test_a_target_with_timers_is_kept_only_with_merge():
