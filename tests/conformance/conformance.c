@@ -100,6 +100,16 @@ int conformance_run(const struct kind *kind, const char *only)
     return 0;
 }
 
+bool can(const struct subject *s, unsigned features)
+{
+    return (features & ~s->kind->can) == 0;
+}
+
+const char *if_can(const struct subject *s, unsigned features, const char *text)
+{
+    return can(s, features) ? text : "";
+}
+
 static void move_boot(struct subject *s, uint64_t ns)
 {
     s->now.boot.ns += ns;

@@ -162,6 +162,11 @@ void at_line(const char *file, int line);
 struct bel_view view(const char *text); /* NULL: empty */
 bool is_text(struct bel_view a, const char *text);
 
+/* Returns whether the backend has some features; a text if it has them, and otherwise an empty
+ * one. */
+bool can(const struct subject *s, unsigned features);
+const char *if_can(const struct subject *s, unsigned features, const char *text);
+
 /* SCHEDULE. A field that is 0 is not given. */
 struct scheduled {
     const char *topic, *id, *payload, *group, *resource, *correlation, *retry;

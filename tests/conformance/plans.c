@@ -37,13 +37,14 @@ static void a_plan_itself_is_never_claimed(struct subject *s)
 static void an_occurrence_has_what_the_plan_has(struct subject *s)
 {
     const struct bel_header headers[] = {{BEL_VIEW("x"), BEL_VIEW("1")}};
-    schedule(s, "mail", .id = "p", .every = "1h", .payload = "x", .group = "g", .resource = "r",
-             .correlation = "c", .retry = "5s", .lease = 7 * SECOND, .priority = 9, .expires = DAY,
-             .headers = headers, .headers_count = 1);
+    const char *group = if_can(s, CAN_GROUP, "g"), *resource = if_can(s, CAN_LIMIT, "r");
+    schedule(s, "mail", .id = "p", .every = "1h", .payload = "x", .group = group,
+             .resource = resource, .correlation = "c", .retry = "5s", .lease = 7 * SECOND,
+             .priority = 9, .expires = DAY, .headers = headers, .headers_count = 1);
     advance(s, HOUR);
     const struct bel_timer *timer = timer_of(s, "mail", occurrence("p", HOUR));
-    CHECK(is_text(timer->payload, "x") && is_text(timer->group, "g"));
-    CHECK(is_text(timer->resource, "r") && is_text(timer->correlation, "c"));
+    CHECK(is_text(timer->payload, "x") && is_text(timer->group, group));
+    CHECK(is_text(timer->resource, resource) && is_text(timer->correlation, "c"));
     CHECK(is_text(timer->retry, "5s") && timer->lease_ms == 7 * SECOND && timer->priority == 9);
     CHECK(timer->expires_ms == DAY && timer->expires.ms == START + HOUR + DAY);
     CHECK(is_text(timer->plan_id, "p") && timer->nominal.ms == START + HOUR);

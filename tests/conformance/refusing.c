@@ -77,18 +77,22 @@ static void what_is_too_long_is_refused(struct subject *s)
     struct bel_command command = scheduling();
     command.schedule.payload = (struct bel_view){bytes, sizeof bytes};
     expect_refused(s, &command);
-    command = scheduling();
-    command.schedule.group = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX + 1};
-    expect_refused(s, &command);
-    command = scheduling();
-    command.schedule.resource = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX + 1};
-    expect_refused(s, &command);
+    if (can(s, CAN_GROUP | CAN_LIMIT)) {
+        command = scheduling();
+        command.schedule.group = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX + 1};
+        expect_refused(s, &command);
+        command = scheduling();
+        command.schedule.resource = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX + 1};
+        expect_refused(s, &command);
+    }
     command = scheduling();
     command.schedule.correlation = (struct bel_view){bytes, BEL_TEXT_BYTES_MAX + 1};
     expect_refused(s, &command);
     command.schedule.correlation.bytes = BEL_TEXT_BYTES_MAX;
-    command.schedule.group = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX};
-    command.schedule.resource = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX};
+    if (can(s, CAN_GROUP | CAN_LIMIT)) {
+        command.schedule.group = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX};
+        command.schedule.resource = (struct bel_view){bytes, BEL_GROUP_BYTES_MAX};
+    }
     command.schedule.payload = (struct bel_view){bytes, BEL_PAYLOAD_BYTES_DEFAULT};
     CHECK(ask(s, &command)->reply.err == 0);
     const struct bel_timer *timer = timer_of(s, "mail", "a");

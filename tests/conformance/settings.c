@@ -26,14 +26,17 @@ static void settings_have_defaults(struct subject *s)
 static void a_setting_is_told_as_it_can_be_set(struct subject *s)
 {
     static const char *const values[][2] = {
-        {"lease", "1h30m"},    {"retry", "5s,30s,5m"},     {"crashes", "1000000"},
-        {"concurrency", "17"}, {"retention", "2w"},        {"retention_dead", "30d"},
-        {"depth", "100"},      {"misfire_after", "500ms"}, {"deliver", "https://a.example/x"},
+        {"lease", "1h30m"},         {"retry", "5s,30s,5m"},
+        {"crashes", "1000000"},     {"retention", "2w"},
+        {"retention_dead", "30d"},  {"depth", "100"},
+        {"misfire_after", "500ms"}, {"deliver", "https://a.example/x"},
+        {"concurrency", "17"},
     };
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    size_t count = sizeof values / sizeof values[0] - (can(s, CAN_GROUP) ? 0 : 1);
+    for (size_t i = 0; i < count; i++) {
         configure(s, "mail", values[i][0], values[i][1]);
     }
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *told = setting(s, "mail", values[i][0]);
         CHECK(strcmp(told, values[i][1]) == 0);
         char copy[SETTING_BYTES_MAX + 1];

@@ -92,6 +92,15 @@ static void close_redis(struct subject *s)
     free(opened);
 }
 
+/* Another node, for which the timers are those of the one before. */
+static void reopen_redis(struct subject *s)
+{
+    struct opened *opened = s->context;
+    bel__redis_close(opened->redis);
+    CHECK(bel__redis_open(&opened->options, s->now, &opened->redis) == 0);
+    s->backend = bel__redis_backend(opened->redis);
+}
+
 /* Takes turns until the server has answered everything. */
 static void settle_redis(struct subject *s)
 {
@@ -152,8 +161,10 @@ static bool start(const char *mode)
 int main(int argc, char **argv)
 {
     static const struct kind kind = {.name = "Redis",
+                                     .can = CAN_REOPEN,
                                      .open = open_redis,
                                      .close = close_redis,
+                                     .reopen = reopen_redis,
                                      .settle = settle_redis,
                                      .left_out = redis_left_out};
     const char *mode = argc > 1 && argv[1][0] == '-' ? argv[1] : NULL;
