@@ -346,6 +346,7 @@ static void hand_over_wheel(struct hand_over *hand)
     struct bel_worker *worker = hand->worker;
     struct bel_wheel_timer popped;
     unsigned vain = 0;
+    worker_remove_cancelled(worker);
     while (bel_wheel_count(worker->wheel) > 0) {
         if (!bel_wheel_pop(worker->wheel, BEL_NEVER - 1, &popped)) {
             /* The wheel has much to do; or, if this persists, memory has run out for now. */

@@ -263,13 +263,19 @@ bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
     if (record == NULL) return false;
     uint32_t generation = pool_handle_generation(&runtime->pool, timer);
     struct visitor *visitor = visitor_find(runtime);
+    __builtin_prefetch(record, 1);
+    if (visitor != NULL && visitor->worker != NULL && !visitor->busy) {
+        visitor_begin(visitor);
+        worker_make_room(visitor->worker); /* while the record is fetched */
+        visitor_end(visitor);
+    }
     struct bel_worker *owner = as_owner(visitor, record);
     if (owner == NULL) return cancel_other(runtime, visitor, record, generation);
 
     visitor_begin(visitor);
     bool is_mine = word_cancel_own(&record->word, generation);
     if (is_mine) {
-        if (record->entry != 0) (void)bel_wheel_cancel(owner->wheel, record->entry);
+        worker_cancel_later(owner, record);
         worker_give(owner, record);
         count(visitor, COUNT_CANCELLED);
     }

@@ -8,6 +8,7 @@
  * thread keeps the memory for its next runtime.
  */
 
+#include "belfry/wheel.h"
 #include "runtime/pool.h"
 
 #include <signal.h>
@@ -30,6 +31,17 @@ struct counters {
     _Atomic uint64_t counts[COUNTERS];
 };
 
+enum {
+    CANCELLED_RING = 16, /* a power of two; enough cancels for a cache line to arrive */
+};
+
+/* The entries, in the thread's own wheel, of the timers that it cancelled last. They leave the
+ * wheel later, when their cache lines have arrived. */
+struct cancelled {
+    uint64_t count, removed; /* timers cancelled, and removed from the wheel */
+    bel_timer_t entries[CANCELLED_RING];
+};
+
 struct visitor {
     _Atomic(struct bel_runtime *) runtime; /* NULL after the runtime was destroyed */
     struct bel_worker *worker;             /* NULL if the thread is not a worker */
@@ -38,6 +50,7 @@ struct visitor {
     struct record *ringing;     /* the timer whose callback is running on this thread */
     uint64_t garbage_seen;      /* cancelled timers in queues, when this thread last looked */
     struct magazine magazine;
+    struct cancelled cancelled;                    /* of a worker */
     struct counters counters;                      /* written only by this thread */
     struct visitor *thread_next;                   /* of this thread, for other runtimes */
     struct visitor *next;                          /* of this runtime, for other threads */

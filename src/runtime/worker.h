@@ -103,6 +103,9 @@ void bel__worker_arm(struct bel_worker *worker, struct record *record, uint64_t 
 /* Tells the metronome, if necessary, when the worker's next timer is due. */
 void bel__worker_publish(struct bel_worker *worker);
 
+/* Removes the timers that the worker has cancelled from its wheel. */
+void bel__worker_remove_cancelled(const struct bel_worker *worker);
+
 /* Rings a timer whose entry has come up, unless the entry is stale; ring.c. */
 bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, uint64_t now);
 
@@ -141,6 +144,36 @@ static inline uint64_t worker_inbox(const struct bel_worker *worker)
 {
     uint64_t taken = get64(&worker->backlog.taken), sent = get64(&worker->sent);
     return sent > taken ? sent - taken : 0;
+}
+
+/* Makes room for a timer that the worker is about to cancel: removes from its wheel the one that it
+ * cancelled CANCELLED_RING timers ago. */
+static inline void worker_make_room(const struct bel_worker *worker)
+{
+    struct cancelled *cancelled = &worker->visitor->cancelled;
+    if (cancelled->count - cancelled->removed < CANCELLED_RING) return;
+    (void)bel_wheel_cancel(worker->wheel,
+                           cancelled->entries[cancelled->removed++ % CANCELLED_RING]);
+}
+
+/* Begins to remove a timer that has just ended from the worker's wheel. Another timer may use the
+ * record at once: what comes up in the wheel leads to its own timer after
+ * worker_remove_cancelled(). */
+static inline void worker_cancel_later(const struct bel_worker *worker, struct record *record)
+{
+    struct cancelled *cancelled = &worker->visitor->cancelled;
+    if (record->entry == 0) return;
+    worker_make_room(worker); /* a signal handler may have used the room */
+    bel_wheel_expect(worker->wheel, record->entry);
+    cancelled->entries[cancelled->count++ % CANCELLED_RING] = record->entry;
+    record->entry = 0;
+}
+
+/* To be called before the worker looks at what comes next in its wheel. */
+static inline void worker_remove_cancelled(const struct bel_worker *worker)
+{
+    const struct cancelled *cancelled = &worker->visitor->cancelled;
+    if (cancelled->count != cancelled->removed) bel__worker_remove_cancelled(worker);
 }
 
 /* Returns a free record to the pool. */

@@ -61,11 +61,25 @@ static void count_queue(const struct bel_queue *queue)
     count_list(atomic_load_explicit(&queue->newest, memory_order_relaxed));
 }
 
-static void count_wheel(const struct bel_wheel *wheel, uint32_t owner)
+/* Returns whether an entry belonged to a timer that its worker has cancelled. */
+static bool is_cancelled(const struct visitor *visitor, bel_timer_t entry)
+{
+    const struct cancelled *cancelled = &visitor->cancelled;
+    REQUIRE(cancelled->count - cancelled->removed <= CANCELLED_RING);
+    for (uint64_t i = cancelled->removed; i < cancelled->count; i++) {
+        if (cancelled->entries[i % CANCELLED_RING] == entry) return true;
+    }
+    return false;
+}
+
+/* Counts the timers of a wheel that belongs to a visitor or, if NULL, to all. */
+static void count_wheel(const struct bel_wheel *wheel, uint32_t owner,
+                        const struct visitor *visitor)
 {
     for (unsigned i = 0; i < AROUND_SLOTS; i++) {
         const struct bel_wheel_timer *slot = &wheel->slots[i];
         if (slot->timer == BEL_TIMER_NONE) continue;
+        if (visitor != NULL && is_cancelled(visitor, slot->timer)) continue;
         const struct record *record = record_at(&runtime->pool, (uint32_t)slot->user);
         uint64_t word = word_load(&record->word);
         places[slot->user].wheels++;
@@ -86,7 +100,7 @@ static void count_places(void)
     memset(places, 0, sizeof places);
     count_queue(&runtime->shared.left);
     count_list(runtime->shared.lefts);
-    count_wheel(runtime->shared.wheel, OWNER_SHARED);
+    count_wheel(runtime->shared.wheel, OWNER_SHARED, NULL);
     for (unsigned i = 0; i < AROUND_SEATS; i++) {
         struct bel_worker *seat = &seats[i];
         count_queue(&seat->inbox);
@@ -95,7 +109,7 @@ static void count_places(void)
         count_list(seat->backlog.turned);
         count_list(seat->backlog.first);
         count_list(seat->returned);
-        if (live(i) != NULL) count_wheel(seat->wheel, worker_id(seat));
+        if (live(i) != NULL) count_wheel(seat->wheel, worker_id(seat), seat->visitor);
     }
     for (unsigned i = 0; i < AROUND_VISITORS; i++) {
         const struct magazine *magazine = &visitors[i].magazine;

@@ -326,6 +326,11 @@ int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
     return 0;
 }
 
+void bel_wheel_expect(const struct bel_wheel *wheel, bel_timer_t timer)
+{
+    REQUIRE(wheel != NULL && timer != BEL_TIMER_NONE);
+}
+
 bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer)
 {
     REQUIRE(timer != BEL_TIMER_NONE);

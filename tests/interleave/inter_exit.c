@@ -141,6 +141,22 @@ static void cancel_0_and_poll(void)
     poll();
 }
 
+static void cancel_0_leave_and_enter(void)
+{
+    cancel(0);
+    leave();
+    enter();
+}
+
+/* Cancels a timer that is due, and uses its memory for one that is due later. */
+static void cancel_0_schedule_1_and_poll(void)
+{
+    cancel(0);
+    schedule_on(NULL, 1);
+    move(1);
+    poll();
+}
+
 static void schedule_on_first(void)
 {
     schedule_on(&seats[0], around_self());
@@ -304,6 +320,14 @@ static void start_due(void)
 {
     start_with_two();
     around.now = DUE;
+}
+
+/* And the first worker has memory for another timer. */
+static void start_due_with_memory(void)
+{
+    start_due();
+    visitors[2].magazine.count = 0;
+    around_give(0, 4);
 }
 
 static void start_repeating(void)
@@ -558,6 +582,14 @@ static const struct interleave_case cases[] = {
     {.name = "the_owner_cancels_and_another_moves",
      .setup = start_with_one,
      .threads = {cancel_0_and_poll, move_0},
+     .check = check},
+    {.name = "the_owner_cancels_and_schedules_in_its_place",
+     .setup = start_due_with_memory,
+     .threads = {cancel_0_schedule_1_and_poll, cancel_0},
+     .check = check},
+    {.name = "the_owner_cancels_and_leaves_and_enters",
+     .setup = start_with_one,
+     .threads = {cancel_0_leave_and_enter, move_0},
      .check = check},
     {.name = "a_beat_and_one_who_waits_for_its_end",
      .setup = start_repeating,

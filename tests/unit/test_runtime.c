@@ -105,6 +105,53 @@ static void a_timer_due_exactly_now_rings(void)
     close_all();
 }
 
+/* More than a worker keeps of those that it has cancelled. */
+static void a_timer_in_the_memory_of_a_cancelled_one_rings_when_it_is_due_itself(void)
+{
+    enum {
+        COUNT = 40,
+    };
+    bel_timer_t timers[COUNT];
+    open_all();
+    for (unsigned count = 1; count <= COUNT; count++) {
+        for (unsigned i = 0; i < count; i++) {
+            timers[i] = schedule(5 * MS, 1);
+        }
+        for (unsigned i = 0; i < count; i++) {
+            CHECK(bel_runtime_cancel(runtime, timers[i]));
+            timers[i] = schedule(9 * MS, 2);
+        }
+        CHECK_EQ(pass(5 * MS), 0);
+        CHECK_EQ(pass(4 * MS), count);
+    }
+    CHECK_EQ(stats().stale, 0);
+    close_all();
+}
+
+static bel_timer_t rival;
+
+static void cancel_rival(void *context, const struct bel_event *event)
+{
+    ring(context, event);
+    CHECK(bel_runtime_cancel(runtime, rival));
+    rival = schedule(S, 2);
+}
+
+static void a_callback_cancels_the_next_and_schedules_in_its_place(void)
+{
+    bel_timer_t timer;
+    open_all();
+    CHECK(bel_runtime_on(runtime, KIND + 1, cancel_rival, NULL) == 0);
+    struct bel_schedule options = {.due = {now() + 5 * MS}, .kind = KIND + 1};
+    CHECK(bel_runtime_schedule(runtime, &options, &timer) == 0);
+    rival = schedule(5 * MS, 1);
+    CHECK_EQ(pass(5 * MS), 1);
+    CHECK(bel_worker_next(worker).ns > now());
+    CHECK(bel_runtime_cancel(runtime, rival));
+    CHECK_EQ(bel_worker_next(worker).ns, BEL_NEVER);
+    close_all();
+}
+
 static void timers_at_150_50_100_arrive_50_100_150(void)
 {
     open_all();
@@ -643,6 +690,8 @@ static void timers_for_wall_times_follow_wherever_they_are(void)
 int main(void)
 {
     RUN(a_timer_due_exactly_now_rings);
+    RUN(a_timer_in_the_memory_of_a_cancelled_one_rings_when_it_is_due_itself);
+    RUN(a_callback_cancels_the_next_and_schedules_in_its_place);
     RUN(timers_at_150_50_100_arrive_50_100_150);
     RUN(five_timers_with_equal_due_arrive_in_insertion_order);
     RUN(a_lower_priority_number_goes_first_among_equals);
