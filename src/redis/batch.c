@@ -28,8 +28,8 @@
 #include <string.h>
 
 enum {
-    ITEMS_MAX = 100, /* of a batch that several operations share */
-    WEIGHT_MAX = BEL_CLAIM_COUNT_MAX,
+    ITEMS_MAX = 100,             /* of a batch that several operations share */
+    WEIGHT_MAX = 100,            /* of a batch that several operations share */
     ARGUMENTS_BYTES = 256 << 10, /* from which on a batch is full */
     COMMAND_BYTES_MAX = 128 << 20,
     LENGTH_BYTES = 32, /* of the head of a bulk string */
@@ -426,19 +426,23 @@ static bool is_reply(const struct bel_value *value)
 }
 
 /* Gives each item its results. An item that takes all that there are, which may be none, can look
- * at the first one in any case. */
+ * at the first one in any case. A script replies "all" instead of 1 for each of its items. */
 static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
 {
-    static const struct bel_value nil = {.type = BEL_VALUE_NIL};
+    static const struct bel_value nil = {.type = BEL_VALUE_NIL},
+                                  done = {.type = BEL_VALUE_NUMBER, .number = 1};
     struct bel_item *item = batch->first, *next;
     size_t at = 0;
+    bool is_all = count == 1 && bel_value_is(items, "all");
     if (count == 0) items = &nil;
     for (; item != NULL; item = next) {
         size_t results = item->results > 0 ? item->results : count;
         struct bel_results part = {
             .items = items + at, .count = results, .partition = batch->partition};
         next = item->next;
-        if (results > count - at) {
+        if (is_all && results == 1) {
+            part.items = &done;
+        } else if (results > count - at) {
             part =
                 (struct bel_results){.err = BEL_EIO, .why = "the server replied with too little"};
         } else {

@@ -22,6 +22,7 @@
 enum {
     TOPICS_MAX = 100,
     SERVED_MAX = 1000, /* deliveries to parked claims in one call */
+    PARKED_PER_WEIGHT = 10,
 };
 
 /* What a claim does in one partition of its topics. */
@@ -399,8 +400,10 @@ static void send_claim(struct part *part, uint64_t count, size_t bytes_max)
     struct bel_operation *operation = part->operation;
     const struct bel_claim *claim = &operation->command.claim;
     struct bel_claiming *claiming = operation->claiming;
+    /* Most claims that wait find less than they want. */
+    uint64_t weight = claiming->is_parked ? count / PARKED_PER_WEIGHT : count;
     struct bel_batch *batch =
-        bel__batch_join_weighing(operation->node, part->partition, script_of(part, claims), count);
+        bel__batch_join_weighing(operation->node, part->partition, script_of(part, claims), weight);
     if (batch == NULL) {
         note_error(claiming, BEL_ENOMEM, NULL);
         return;

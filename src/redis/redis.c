@@ -321,7 +321,8 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     if (node->kept_until.ns < next.wait.ns) next.wait = node->kept_until;
     if (polls.ns < next.wait.ns) next.wait = polls;
     bool may_go_on = may_begin(node) && !node->waits_for_layout;
-    if (node->first != NULL && may_go_on) next.due = now.boot;
+    bool has_more = flushed.ns <= now.real.ns; /* as when only a part of the replies was handled */
+    if (has_more || (node->first != NULL && may_go_on)) next.due = now.boot;
     struct bel_mono other = next_of_waiting(node), told = bel__news_turn(node->news, now.real);
     if (other.ns < next.wait.ns) next.wait = other;
     if (told.ns < next.wait.ns) next.wait = told;

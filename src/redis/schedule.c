@@ -254,7 +254,7 @@ static void scheduled(struct bel_item *item, const struct bel_results *results)
         bel__operation_fail(operation, BEL_ECONFLICT, "a timer with this id already exists");
     } else if (bel_value_is(&results->items[0], "full")) {
         bel__operation_fail(operation, BEL_EFULL, "the topic has reached its depth");
-    } else if (bel_value_is(&results->items[0], "new") ||
+    } else if (bel__result_is_number(&results->items[0], 1, 1) ||
                bel_value_is(&results->items[0], "kept")) {
         operation->reply.id = operation->command.schedule.id;
         bel__operation_answer(operation);

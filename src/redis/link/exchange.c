@@ -17,6 +17,7 @@ enum {
     READ_BYTES = 32 << 10,           /* at a time */
     TURN_READ_BYTES_MAX = 512 << 10, /* in a turn */
     TURN_REPLIES_MAX = 2000,
+    TURN_REPLY_BYTES_MAX = 8 << 10, /* after which what they lead to is sent first */
     TURN_WRITES_MAX = 64,
     INPUT_BYTES_KEPT = 64 << 10, /* while nothing arrives */
 };
@@ -266,17 +267,21 @@ static int read_once(struct bel_exchange *exchange, struct bel_stream *stream, s
 int bel__exchange_read(struct bel_exchange *exchange, struct bel_stream *stream,
                        struct bel_why *why)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, handled = 0;
     unsigned replies = 0;
     exchange->is_pending = false;
     for (;;) {
         int err = exchange->input.count > 0 ? 0 : BEL_EBUSY;
-        while (err == 0 && replies < TURN_REPLIES_MAX && exchange->input.count > 0) {
+        bool is_enough = false;
+        while (err == 0 && !is_enough && exchange->input.count > 0) {
+            size_t before = exchange->input.count;
             err = handle_next(exchange, why);
             replies += err == 0;
+            handled += before - exchange->input.count;
+            is_enough = replies == TURN_REPLIES_MAX || handled >= TURN_REPLY_BYTES_MAX;
         }
         if (err != 0 && err != BEL_EBUSY) return err;
-        if (replies == TURN_REPLIES_MAX || bytes >= TURN_READ_BYTES_MAX) {
+        if (is_enough || bytes >= TURN_READ_BYTES_MAX) {
             exchange->is_pending = true;
             return 0;
         }

@@ -1,7 +1,7 @@
 -- ACK. Items of two: member of a token; its secret, then the result of the work. Each result of the
--- script is 1, or 0 for a token that is not of a live lease. All leases are ended at once; without
--- retention all timers are deleted at once, unless one of them is an occurrence, which another one
--- may follow.
+-- script is 1, or 0 for a token that is not of a live lease; 'all' alone stands for 1 of each. All
+-- leases are ended at once; without retention all timers are deleted at once, unless one of them
+-- is an occurrence, which another one may follow.
 
 local ARGS = 2
 local DUE_AT = 20 -- in a token
@@ -80,4 +80,5 @@ for i = 1, is_plain and 0 or #members do
         complete(members[i], sub(ARGV[ARGS * i + 1], SECRET_BYTES + 1))
     end
 end
+if ended_now == #members then results = {0, 0, 0, 'all'} end
 return conclude(results)

@@ -9,7 +9,8 @@
 --     ms         of the due, by the first letter
 --     record     from the expiry on, which is 0
 --
--- Each result is 'new', 'kept', 'taken' or 'full'. Plain timers are stored at once, if all are new.
+-- Each result is 1 (stored), 'kept', 'taken' or 'full'; 'all' alone stands for 1 of each. Plain
+-- timers are stored at once, if all are new.
 
 local ARGS = 4
 local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
@@ -74,7 +75,7 @@ local function schedule(at) -- rare
     if r.kind == A_PLAN then r.created = struct.unpack('>i7', first, 2) end
     if r.expires > 0 then r.expiry = due + r.expires end
     store(id, r, string.sub(first, 9))
-    return 'new'
+    return 1
 end
 
 local is_deep = stored[DEPTH_N] and stored[DEPTH_N] ~= '0'
@@ -129,12 +130,12 @@ for i = 1, is_plain and count or 0 do
     elseif due < earliest then
         earliest = due
     end
-    results[i + 3] = 'new'
 end
 if is_plain then
     if count > 1 then call('HSET', REC, unpack(records)) end
     call('ZADD', PEND, unpack(members))
     sequences = sequences + count
+    results[4] = 'all'
 end
 for at = 2, is_plain and 0 or #ARGV, ARGS do
     results[#results + 1] = schedule(at)
