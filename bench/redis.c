@@ -7,7 +7,8 @@
  *     redis schedule mode=M count=N   schedules per second
  *         bare       ZADD and HSET, 64 pairs in flight
  *         recipe     the same in MULTI and EXEC, as faststream-redis-timers does
- *         single     the backend, one SCHEDULE per call of a script, 64 in flight
+ *         single     the backend, 64 requests in flight; the node groups those that wait
+ *         apart      the same, each in a topic of its own: one per call of a script
  *         grouped    the backend, 100 per call, 4 calls in flight
  *     redis claim mode=M count=N      claims and acknowledgements per second
  *         recipe     that package: ZRANGEBYSCORE, then its two scripts for each, without its pauses
@@ -180,14 +181,18 @@ static void submit_schedule(struct scheduling *slot, const char *topic, uint64_t
                        &slot->request);
 }
 
-/* Schedules timers, `group` in each turn, at most `window` at once. Returns them per second. */
-static double own_schedule(uint64_t count, size_t group, size_t window, int64_t at_ms)
+/* Schedules timers, `group` in each turn, at most `window` at once, each of these in one topic or in
+ * one of its own. Returns them per second. */
+static double own_schedule(uint64_t count, size_t group, size_t window, bool is_apart,
+                           int64_t at_ms)
 {
     static struct scheduling slots[GROUPED_MAX];
+    static char topics[GROUPED_MAX][16];
     uint64_t next = 0;
     size_t slot = 0;
     for (size_t i = 0; i < window; i++) {
         slots[i].is_free = true;
+        (void)snprintf(topics[i], sizeof topics[i], "bench%.0zu", is_apart ? i : 0);
     }
     double start = bench_now_s();
     while (next < count || asked > 0) {
@@ -196,7 +201,7 @@ static double own_schedule(uint64_t count, size_t group, size_t window, int64_t 
             while (!slots[slot].is_free) {
                 slot = (slot + 1) % window;
             }
-            submit_schedule(&slots[slot], "bench", next++, at_ms);
+            submit_schedule(&slots[slot], topics[slot], next++, at_ms);
         }
         turn(asked + group <= window && next < count ? 0 : 1000);
     }
@@ -371,7 +376,8 @@ static double run_schedule(const char *mode, uint64_t count)
     bool is_grouped = strcmp(mode, "grouped") == 0;
     open_nodes(1);
     rate = own_schedule(count, is_grouped ? BENCH_BATCH : 1,
-                        is_grouped ? GROUPED_MAX : BENCH_IN_FLIGHT, (int64_t)tomorrow_ms);
+                        is_grouped ? GROUPED_MAX : BENCH_IN_FLIGHT, strcmp(mode, "apart") == 0,
+                        (int64_t)tomorrow_ms);
     close_nodes();
     return rate;
 }
@@ -387,7 +393,7 @@ static double run_claim(const char *mode, uint64_t count)
     }
     bool is_batch = strcmp(mode, "batch") == 0;
     open_nodes(1);
-    (void)own_schedule(count, BENCH_BATCH, GROUPED_MAX, (int64_t)bench_wall_ms() - 60000);
+    (void)own_schedule(count, BENCH_BATCH, GROUPED_MAX, false, (int64_t)bench_wall_ms() - 60000);
     rate = own_claim(count, is_batch ? BENCH_BATCH : 1, is_batch ? BENCH_LANES : 1);
     close_nodes();
     return rate;
@@ -411,7 +417,7 @@ static double run_lives(size_t count_of_nodes, uint64_t count)
 {
     open_nodes(count_of_nodes);
     double start = bench_now_s();
-    (void)own_schedule(count, BENCH_BATCH, GROUPED_MAX, (int64_t)bench_wall_ms() - 60000);
+    (void)own_schedule(count, BENCH_BATCH, GROUPED_MAX, false, (int64_t)bench_wall_ms() - 60000);
     (void)own_claim(count, BENCH_BATCH, BENCH_LANES);
     double rate = (double)count / (bench_now_s() - start);
     close_nodes();
