@@ -278,16 +278,19 @@ void bel__http_stop(struct bel_http *http)
 
 /* --- running --- */
 
-/* Goes on with the connections that are busy now; those that become busy wait for the next run. */
+/* Goes on with the connections that are busy, until that was enough for a run. Those that become
+ * busy, and those with more to do, come after all others. */
 static void serve_busy(struct bel_http *http)
 {
     struct bel_list busy;
     struct bel_link *link;
     bel__list_init(&busy);
     bel__list_splice(&busy, &http->busy);
-    while ((link = bel__list_take_first(&busy)) != NULL) {
+    while (http->work < BEL_HTTP_RUN_BYTES_MAX && (link = bel__list_take_first(&busy)) != NULL) {
         bel__http_connection_step(BEL_CONTAINER_OF(link, struct bel_http_connection, busy));
     }
+    bel__list_splice(&busy, &http->busy);
+    bel__list_splice(&http->busy, &busy);
 }
 
 /* Ends the connections whose deadline has passed. A connection gets its next deadline from now on,

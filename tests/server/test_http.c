@@ -20,6 +20,8 @@
 
 enum {
     CONNECTIONS_MAX = 4,
+    READERS = 20,      /* of long answers, all at once */
+    BUSY_RUNS_MAX = 8, /* in which each of them gets a slice: a run makes four */
     ANSWER_BYTES = 1 << 16,
     RUNS_MAX = 200000,
     PAYLOAD_BYTES = 1 << 20,
@@ -37,10 +39,10 @@ static struct bel_now now;
 static char answer[ANSWER_BYTES];
 static uint64_t work_most;
 
-static void setup(void)
+static void setup_for(uint32_t connections_max)
 {
     struct bel_http_options options = {
-        .service = &service, .metrics = &metrics, .connections_max = CONNECTIONS_MAX};
+        .service = &service, .metrics = &metrics, .connections_max = connections_max};
     struct bel_why why;
     now = bel_clock_now(bel_clock_system());
     CHECK(bel__metrics_init(&metrics) == 0);
@@ -50,6 +52,11 @@ static void setup(void)
     CHECK(bel__address_parse("127.0.0.1:0", &options.address) == 0);
     CHECK(bel__http_start(&options, &http, &why) == 0);
     work_most = 0;
+}
+
+static void setup(void)
+{
+    setup_for(CONNECTIONS_MAX);
 }
 
 static void teardown(void)
@@ -649,6 +656,43 @@ static void long_answers_share_the_work(void)
     teardown();
 }
 
+/* More long answers than a run makes slices of take turns, and so does a short one. */
+static void many_long_answers_take_turns(void)
+{
+    static const char list[] = "GET /v1/topics/t/timers?limit=1000 HTTP/1.1\r\n" HOST "\r\n";
+    struct reader readers[READERS] = {0};
+    uint64_t totals[READERS];
+    bool is_closed, is_answered = false;
+    setup_for(READERS + 1);
+    fill();
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i].fd = dial();
+        CHECK(send(readers[i].fd, list, sizeof list - 1, 0) == (ssize_t)sizeof list - 1);
+    }
+    int other = dial();
+    for (size_t i = 0; i < READERS; i++) { /* their sockets have room again */
+        read_some(&readers[i]);
+        totals[i] = readers[i].total;
+    }
+    CHECK(send(other, GET, strlen(GET), 0) == (ssize_t)strlen(GET));
+    for (int run = 0; run < BUSY_RUNS_MAX; run++) {
+        bel__http_run(http);
+        (void)bel_backend_turn(bel_engine_backend(engine), now);
+        if (!is_answered) is_answered = strncmp(hear(other, &is_closed), "HTTP/1.1 200", 12) == 0;
+        for (size_t i = 0; i < READERS; i++) {
+            read_some(&readers[i]);
+        }
+    }
+    CHECK(is_answered);
+    for (size_t i = 0; i < READERS; i++) {
+        CHECK_NOTE("reader %zu has got %" PRIu64 " bytes more", i, readers[i].total - totals[i]);
+        CHECK(!readers[i].is_done && readers[i].total > totals[i]);
+        (void)close(readers[i].fd);
+    }
+    (void)close(other);
+    teardown();
+}
+
 int main(void)
 {
     RUN(a_head_has_a_deadline);
@@ -665,5 +709,6 @@ int main(void)
     RUN(a_waiting_claim_is_withdrawn);
     RUN(a_long_answer_is_made_in_slices);
     RUN(long_answers_share_the_work);
+    RUN(many_long_answers_take_turns);
     return 0;
 }
