@@ -256,7 +256,9 @@ static int run(int argc, char **argv, const struct cli_verb *others)
 static int help(int argc, char **argv, const struct cli_verb *others)
 {
     char flag[] = "--help";
-    if (argc < 2 || strcmp(argv[1], "help") == 0) {
+    bool is_own = argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+                  strcmp(argv[1], "-h") == 0;
+    if (is_own) {
         show_help(others);
         return CLI_OK;
     }

@@ -79,7 +79,7 @@ int bel__connect_option(struct cli_connect *connect, const char *name, const cha
         return CLI_OK;
     }
     int err = bel__cli_duration(value, &ms, &why);
-    if (err) return bel__cli_refuse("a duration", value, &why);
+    if (err) return bel__cli_refuse_value("--timeout", "a duration", value, &why);
     connect->timeout_ms = ms < UINT32_MAX / 2 ? (uint32_t)ms : UINT32_MAX / 2;
     if (connect->timeout_ms == 0) connect->timeout_ms = 1;
     return CLI_OK;

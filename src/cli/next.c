@@ -389,7 +389,8 @@ static bool refuse_interval(const char *text)
     char rewritten[CLI_DURATION_BYTES];
     struct bel_text_error why;
     uint64_t ms;
-    const char *span = strncasecmp(text, "every ", 6) == 0 ? text + 6 : text;
+    const char *span = text + (*text == '@');
+    span = strncasecmp(span, "every ", 6) == 0 ? span + 6 : text;
     if (span == text && strspn(text, "0123456789 ") == strlen(text)) return false; /* cron fields */
     if (bel__cli_duration(span, &ms, &why) != 0) return false;
     if (bel__cli_duration_rewrite(span, rewritten)) span = rewritten;

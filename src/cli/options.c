@@ -50,7 +50,11 @@ static int set_span(const struct cli_options *options, const struct cli_option *
     struct bel_text_error why;
     uint64_t ms;
     int err = bel__cli_duration(value, &ms, &why);
-    if (err) return bel__cli_refuse("a duration", value, &why);
+    if (err) {
+        char name[NAME_BYTES + 2];
+        (void)snprintf(name, sizeof name, "--%.60s", option->name);
+        return bel__cli_refuse_value(name, "a duration", value, &why);
+    }
     if (ms < option->min || ms > option->max) {
         return bel__options_complain(options->verb,
                                      "--%s %s: expected from %" PRIu64 " to %" PRIu64 " ms",

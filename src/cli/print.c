@@ -377,9 +377,16 @@ void bel__cli_point_at(struct bel_view text, size_t position)
     fprintf(stderr, "\n    %*s^\n", (int)position, "");
 }
 
-int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
+int bel__cli_refuse_value(const char *name, const char *what, const char *text,
+                          const struct bel_text_error *why)
 {
-    fprintf(stderr, "belfry: not %s: expected %s\n", what, why->expected);
+    fprintf(stderr, "belfry: %s%snot %s: expected %s\n", name, name[0] != '\0' ? ": " : "", what,
+            why->expected);
     bel__cli_point_at((struct bel_view){text, strlen(text)}, why->position);
     return CLI_USAGE;
+}
+
+int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
+{
+    return bel__cli_refuse_value("", what, text, why);
 }

@@ -59,4 +59,8 @@ void bel__cli_point_at(struct bel_view text, size_t position);
  * position. Returns CLI_USAGE. */
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
 
+/* The same with the name of the option or setting before it. */
+int bel__cli_refuse_value(const char *name, const char *what, const char *text,
+                          const struct bel_text_error *why);
+
 #endif

@@ -3,6 +3,8 @@
 /* The table of verbs that send a command to a server, and how such a verb runs. */
 #include "cli/remote_verb.h"
 
+#include "belfry/instant.h"
+#include "belfry/zone.h"
 #include "cli/duration.h"
 #include "cli/job_hint.h"
 #include "cli/print.h"
@@ -18,10 +20,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     MESSAGE_BYTES = 1024,
     SETTING_BYTES = 64,
+    PAST_MS = 60 * 1000, /* a time just now is no mistake */
 };
 
 static const struct cli_remote_verb remotes[] = {
@@ -95,7 +99,7 @@ static int set_timeout(const struct cli_request *request, struct bel_client *cli
         request->connect.timeout_ms > 0 ? request->connect.timeout_ms : CLI_TIMEOUT_MS;
     if (request->wait != NULL) {
         int err = bel__cli_duration(request->wait, &wait, &why);
-        if (err) return bel__cli_refuse("a duration", request->wait, &why);
+        if (err) return bel__cli_refuse_value("--wait", "a duration", request->wait, &why);
     }
     wait += timeout;
     bel_client_set_timeout(client, wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX);
@@ -240,6 +244,24 @@ static void hint_at_setting(const struct cli_request *request, const char *messa
     fprintf(stderr, "%s\n", partitions);
 }
 
+/* After an invalid topic, says if its name is an option of CLAIM. */
+static void hint_at_reserved(const struct cli_request *request, const char *message)
+{
+    static const char *const words[] = {"count", "lease", "wait", "worker"};
+    if (strncmp(message, "BADARG invalid topic", 20) != 0) return;
+    for (size_t i = 1; i < request->args_count; i++) {
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
+            struct bel_view arg = request->args[i];
+            bool is_word =
+                arg.bytes == strlen(words[k]) && strncasecmp(arg.data, words[k], arg.bytes) == 0;
+            if (!is_word) continue;
+            fprintf(stderr, "        '%s' is a reserved word: no topic can have this name\n",
+                    words[k]);
+            return;
+        }
+    }
+}
+
 /* Prints an error reply in the words of the command line: --in, where the server says IN. */
 static int show_refusal(const struct cli_request *request, const struct bel_value *reply)
 {
@@ -250,6 +272,7 @@ static int show_refusal(const struct cli_request *request, const struct bel_valu
     said.text = (struct bel_view){text, strlen(text)};
     int status = bel__connect_refused(&said);
     show_place(request, text);
+    hint_at_reserved(request, text);
     hint_at_setting(request, text);
     return status;
 }
@@ -329,6 +352,35 @@ static void hint_at_new(const struct cli_request *request, struct bel_client *cl
     if (is_asked) bel__topic_hint_new(client, request->args[1]);
 }
 
+/* Returns the value of an option of a command whose options are pairs; empty if it is absent. */
+static struct bel_view value_of(const struct cli_request *request, const char *name)
+{
+    for (size_t i = 1 + request->words_count; i + 1 < request->args_count; i++) {
+        if (bel__view_is(request->args[i], name)) return request->args[i + 1];
+    }
+    return (struct bel_view){"", 0};
+}
+
+/* Says on a terminal that the time of a timer is past: the timer was due at once. */
+static void hint_at_past(const struct cli_request *request, struct bel_client *client)
+{
+    const struct bel_view clock[] = {BEL_VIEW("CLOCK")};
+    const struct bel_value *reply;
+    struct bel_instant_options options = {.zones = NULL};
+    struct bel_wall time;
+    struct bel_view at = value_of(request, "AT");
+    bool is_asked = request->command == &bel__commands[BEL_COMMAND_SCHEDULE] && at.bytes > 0 &&
+                    !request->connect.is_json && bel__cli_is_terminal();
+    bool is_plan = value_of(request, "CRON").bytes > 0 || value_of(request, "EVERY").bytes > 0 ||
+                   value_of(request, "RRULE").bytes > 0;
+    if (!is_asked || is_plan || bel_zones_open(NULL, &options.zones) != 0) return;
+    int err = bel_instant_parse(at.data, at.bytes, &options, &time, NULL);
+    bel_zones_close(options.zones);
+    if (err || bel_client_call(client, clock, 1, &reply) != 0) return;
+    if (reply->type != BEL_VALUE_NUMBER || time.ms + PAST_MS > reply->number) return;
+    fputs("belfry: note: this time is in the past, so the timer is due at once\n", stderr);
+}
+
 static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
                struct bel_client *client)
 {
@@ -344,7 +396,9 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     if (err) return bel__connect_failed(&request->connect, err);
     if (reply->type == BEL_VALUE_ERROR) return show_error(request, client, reply);
     if (is_topic) hint_at_topic(request);
-    return show_reply(remote, request, client, reply);
+    int shown = show_reply(remote, request, client, reply);
+    hint_at_past(request, client);
+    return shown;
 }
 
 /* Refuses a relative path of BACKUP: the server would take it from its own working directory. */

@@ -399,6 +399,18 @@ static int take_option(struct cli_request *request, struct typed *typed, const c
     return CLI_OK;
 }
 
+/* Refuses a word that begins with a minus: a payload or an id comes after "--". */
+static int refuse_minus(const struct cli_request *request, const char *text)
+{
+    if (request->command->arguments_count == 0 || is_option(&request->command->arguments[0])) {
+        return complain(request, "unknown option ", text);
+    }
+    return bel__options_complain(request->verb,
+                                 "unknown option %s; a word that begins with a minus comes after "
+                                 "--, as in belfry %s ... -- %s",
+                                 text, request->verb, text);
+}
+
 static int sort_out(struct cli_request *request, struct typed *typed, int argc, char **argv)
 {
     bool only_words = false;
@@ -415,7 +427,7 @@ static int sort_out(struct cli_request *request, struct typed *typed, int argc, 
         } else if (text[1] != '-') {
             return find_option(request->command, text + 1) != NULL
                        ? suggest_dashes(request, text + 1)
-                       : complain(request, "unknown option ", text);
+                       : refuse_minus(request, text);
         } else {
             int status = take_option(request, typed, text + 2, argv[i + 1], &used);
             if (status != CLI_OK) return status;
@@ -469,10 +481,12 @@ static int read_payload(struct cli_request *request, struct bel_view *out)
 /* --- putting it together --- */
 
 /* Adds a value, checked by its type and rewritten for the server. */
-static int add_value(struct cli_request *request, enum bel_argument_type type, const char *value)
+static int add_value(struct cli_request *request, enum bel_argument_type type, const char *name,
+                     const char *value)
 {
     char *made;
-    const struct cli_value_context context = {request->zone, &request->connect};
+    const struct cli_value_context context = {
+        .name = name, .zone = request->zone, .connect = &request->connect};
     int status = bel__cli_value(type, value, &context, &made);
     if (status != CLI_OK) return status;
     if (made != NULL) request->made[request->made_count++] = made;
@@ -492,7 +506,7 @@ static int add_pair_of(struct cli_request *request, const char *text)
     bool is_word = setting == NULL || strcmp(value, "forever") == 0;
     if (is_word) return CLI_OK;
     request->args_count--; /* add_value() adds it again */
-    return add_value(request, setting->type, value);
+    return add_value(request, setting->type, setting->name, value);
 }
 
 /* Returns whether a word is the name of an option: the server would take it for the option. */
@@ -514,6 +528,15 @@ static const char *choice_of(const struct typed *typed, const char *name)
     return NULL;
 }
 
+/* Writes the name of an option as it is typed: --in. */
+static void write_name(const struct bel_argument *option, char out[NAME_BYTES])
+{
+    (void)snprintf(out, NAME_BYTES, "--%.60s", option->name);
+    for (char *byte = out; *byte != '\0'; byte++) {
+        if (*byte >= 'A' && *byte <= 'Z') *byte = (char)(*byte | 0x20);
+    }
+}
+
 /* Refuses a word that is left over: often a part of a cron rule without quotes. */
 static int refuse_rest(const struct cli_request *request, const struct typed *typed,
                        const char *word)
@@ -521,6 +544,9 @@ static int refuse_rest(const struct cli_request *request, const struct typed *ty
     const char *cron = choice_of(typed, "CRON");
     bool is_part = cron != NULL && strpbrk(cron, " @") == NULL;
     if (!is_part && is_named_option(request->command, word)) return suggest_dashes(request, word);
+    if (!is_part && request->file != NULL) {
+        return complain(request, "the payload is that of --file: unexpected argument ", word);
+    }
     if (!is_part) return complain(request, "unexpected argument ", word);
     return complain(request, "quote the rule, as in --cron '0 9 * * 1': unexpected argument ",
                     word);
@@ -552,8 +578,8 @@ static int add_words(struct cli_request *request, const struct typed *typed)
                 return complain(request, "an argument that is named like an option: ", word);
             }
             bool is_pair = argument->type == BEL_ARGUMENT_PAIR;
-            int status =
-                is_pair ? add_pair_of(request, word) : add_value(request, argument->type, word);
+            int status = is_pair ? add_pair_of(request, word)
+                                 : add_value(request, argument->type, argument->name, word);
             if (status != CLI_OK) return status;
         }
     }
@@ -669,8 +695,10 @@ static int add_choices(struct cli_request *request, const struct typed *typed)
             request->only_plans = true; /* among the scheduled timers */
             value = "scheduled";
         }
-        int status =
-            type == BEL_ARGUMENT_PAIR ? add_pair(request, value) : add_value(request, type, value);
+        char name[NAME_BYTES];
+        write_name(choice->option, name);
+        int status = type == BEL_ARGUMENT_PAIR ? add_pair(request, value)
+                                               : add_value(request, type, name, value);
         if (status != CLI_OK) return status;
     }
     return CLI_OK;

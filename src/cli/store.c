@@ -64,6 +64,10 @@ int bel__cli_store_failed(const struct cli_store *store, int err, const struct b
         return CLI_USAGE;
     }
     fprintf(stderr, "belfry: %s: %s\n", bel__cli_store_shown(store), text);
+    if (strstr(text, "see COMMAND LIST") != NULL) {
+        fputs("        this is a Belfry server, not a store: use --server HOST:PORT\n", stderr);
+        return CLI_USAGE;
+    }
     if (bel__cli_store_is_denied(text)) return CLI_NOT_ALLOWED;
     return err == BEL_EBUSY ? CLI_UNREACHABLE : CLI_FAILED;
 }

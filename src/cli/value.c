@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static int copy(const char *text, char **out)
 {
@@ -24,13 +25,36 @@ static int copy(const char *text, char **out)
     return CLI_FAILED;
 }
 
-static int rewrite_duration(const char *value, char **out)
+static const char *name_of(const struct cli_value_context *context)
+{
+    return context->name != NULL ? context->name : "";
+}
+
+/* After a duration that is wrong, suggests the same one in small letters. */
+static void suggest_small(const char *value)
+{
+    char small[CLI_DURATION_BYTES];
+    struct bel_text_error why;
+    uint64_t ms;
+    size_t bytes = 0;
+    for (; bytes < sizeof small - 1 && value[bytes] != '\0'; bytes++) {
+        bool is_upper = value[bytes] >= 'A' && value[bytes] <= 'Z';
+        small[bytes] = (char)(is_upper ? value[bytes] | 0x20 : value[bytes]);
+    }
+    small[bytes] = '\0';
+    if (bel__cli_duration(small, &ms, &why) != 0) return;
+    fprintf(stderr, "        did you mean %s?\n", small);
+}
+
+static int rewrite_duration(const char *value, const struct cli_value_context *context, char **out)
 {
     char text[CLI_DURATION_BYTES];
     struct bel_text_error why;
     uint64_t ms;
     if (bel__cli_duration(value, &ms, &why) != 0) {
-        return bel__cli_refuse("a duration", value, &why);
+        (void)bel__cli_refuse_value(name_of(context), "a duration", value, &why);
+        suggest_small(value);
+        return CLI_USAGE;
     }
     return bel__cli_duration_rewrite(value, text) ? copy(text, out) : CLI_OK;
 }
@@ -114,12 +138,17 @@ static int check_zone_of(const char *value)
 
 /* Refuses what is no time in any form, and says which forms there are. The server checks a time in
  * brackets, whose zone may be unknown here. */
-static int check_time(struct bel_zones *zones, const char *value)
+static int check_time(struct bel_zones *zones, const char *value,
+                      const struct cli_value_context *context)
 {
     const struct bel_instant_options options = {.zones = zones};
     struct bel_text_error why;
     struct bel_wall time;
     if (strchr(value, '[') != NULL) return check_zone_of(value);
+    if (value[0] != '\0' && strlen(value) <= 2 && strspn(value, "0123456789") == strlen(value)) {
+        fprintf(stderr, "belfry: '%s' is not a time; write %s:00, or %sam\n", value, value, value);
+        return CLI_USAGE;
+    }
     if (bel_instant_parse(value, strlen(value), &options, &time, &why) != BEL_EINVAL) {
         return CLI_OK;
     }
@@ -127,11 +156,7 @@ static int check_time(struct bel_zones *zones, const char *value)
         fprintf(stderr, "belfry: '%s' needs a time of day, as in '%s 09:00'\n", value, value);
         return CLI_USAGE;
     }
-    if (value[0] != '\0' && strlen(value) <= 2 && strspn(value, "0123456789") == strlen(value)) {
-        fprintf(stderr, "belfry: '%s' is not a time; write %s:00, or %sam\n", value, value, value);
-        return CLI_USAGE;
-    }
-    if (why.position > 0) return bel__cli_refuse("a time", value, &why);
+    if (why.position > 0) return bel__cli_refuse_value(name_of(context), "a time", value, &why);
     fprintf(stderr,
             "belfry: '%s' is not a time; a time is 2030-06-01T09:00:00Z, or 18:00, 'tomorrow "
             "09:00' or '2030-06-01 18:00'\n        in the zone of --tz, or a distance from now "
@@ -153,8 +178,9 @@ static int rewrite_time(const char *value, const struct cli_value_context *conte
     }
     char written[CLI_DATE_TIME_BYTES];
     bool is_written = bel__date_time_rewrite(value, written);
-    int status = bel__local_time_is(value) ? rewrite_local(zones, value, context, out)
-                                           : check_time(zones, is_written ? written : value);
+    int status = bel__local_time_is(value)
+                     ? rewrite_local(zones, value, context, out)
+                     : check_time(zones, is_written ? written : value, context);
     if (status == CLI_OK && is_written) status = copy(written, out);
     bel_zones_close(zones);
     return status;
@@ -167,12 +193,17 @@ int bel__cli_value(enum bel_argument_type type, const char *value,
     *out = NULL;
     switch (type) {
     case BEL_ARGUMENT_DURATION:
-        return rewrite_duration(value, out);
+        return rewrite_duration(value, context, out);
     case BEL_ARGUMENT_TIME:
         return rewrite_time(value, context, out);
     case BEL_ARGUMENT_POLICY:
         if (bel__cli_policy(value, &why) == 0) return CLI_OK;
-        (void)bel__cli_refuse("a retry policy", value, &why);
+        (void)bel__cli_refuse_value(name_of(context), "a retry policy", value, &why);
+        if (strcasecmp(value, "none") == 0 || strcasecmp(value, "off") == 0 ||
+            strcasecmp(value, "never") == 0) {
+            fputs("        for one attempt and no retry: max(1)\n", stderr);
+            return CLI_USAGE;
+        }
         fputs(
             "        a policy is exp(10s,2,1h), fixed(30s) or a list, 10s,1m,10m; then, if wanted, "
             "jitter(0.1) and max(20)\n",

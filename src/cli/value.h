@@ -12,6 +12,7 @@
 
 /* What else the meaning of a value depends on. */
 struct cli_value_context {
+    const char *name;                  /* of the option or setting, for errors: --in; or NULL */
     const char *zone;                  /* of local times: the value of --tz, or NULL */
     const struct cli_connect *connect; /* to the server whose clock says what now is; NULL: none,
                                           the clock of this machine does */

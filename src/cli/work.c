@@ -71,19 +71,19 @@ struct arguments {
     atomic_int refused; /* the exit status after a permanent error of a claim; or CLI_OK */
 };
 
-static int read_duration(const char *text, uint64_t max, uint64_t *out)
+static int read_duration(const char *name, const char *text, uint64_t max, uint64_t *out)
 {
     struct bel_text_error why;
     int err = bel__cli_duration(text, out, &why);
-    if (err) return bel__cli_refuse("a duration", text, &why);
+    if (err) return bel__cli_refuse_value(name, "a duration", text, &why);
     if (*out <= max) return CLI_OK;
-    fprintf(stderr, "belfry: %s is too long\n", text);
+    fprintf(stderr, "belfry: %s %s is too long\n", name, text);
     return CLI_USAGE;
 }
 
 static int read_lease(const char *text, uint64_t *out)
 {
-    int status = read_duration(text, LEASE_MS_MAX, out);
+    int status = read_duration("--lease", text, LEASE_MS_MAX, out);
     if (status != CLI_OK || *out > 0) return status;
     fprintf(stderr, "belfry: --lease %s: a lease must be at least 1 ms\n", text);
     return CLI_USAGE;
@@ -130,7 +130,7 @@ static int take_option(struct arguments *arguments, const char *text, const char
         return CLI_USAGE;
     }
     if (name[0] == 'l') return read_lease(value, &arguments->lease_ms);
-    if (name[0] == 'g') return read_duration(value, GRACE_MS_MAX, &arguments->grace_ms);
+    if (name[0] == 'g') return read_duration("--grace", value, GRACE_MS_MAX, &arguments->grace_ms);
     if (name[0] == 'j') return read_hands(value, &arguments->hands);
     arguments->name = value;
     return CLI_OK;

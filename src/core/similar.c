@@ -30,6 +30,16 @@ static bool begins_with(const char *text, const char *word)
     return word[i] == '\0';
 }
 
+/* Returns the number of letters of a word that the other has in another case at the same place. */
+static unsigned cases_of(const char *a, const char *b)
+{
+    unsigned count = 0;
+    for (size_t i = 0; a[i] != '\0' && b[i] != '\0'; i++) {
+        count += a[i] != b[i] && lower(a[i]) == lower(b[i]);
+    }
+    return count;
+}
+
 /* Returns the distance of two words of at most BEL_SIMILAR_BYTES_MAX bytes. */
 static unsigned distance_of(const char *a, const char *b)
 {
@@ -67,7 +77,11 @@ void bel__similar_offer(struct bel_similar *similar, const char *text, const cha
     unsigned distance = distance_of(similar->word, text);
     bool is_begun = strlen(similar->word) >= 3 && begins_with(text, similar->word);
     if (is_begun && distance > 1) distance = 1;
-    if (distance >= similar->distance) return;
+    unsigned cases = cases_of(similar->word, text);
+    bool is_tie = similar->has_name && distance == similar->distance && cases < similar->cases;
+    if (distance >= similar->distance && !is_tie) return;
     similar->distance = distance;
+    similar->cases = cases;
+    similar->has_name = true;
     similar->name = name;
 }

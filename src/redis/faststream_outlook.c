@@ -129,8 +129,8 @@ static void tell_timer(struct bel_telling *telling, const struct bel_operation *
         bel__tell_scheduled(telling);
         if (is_paused) bel__tell_paused(telling);
         bel__say(telling,
-                 "Or a program of faststream-redis-timers has leased the timer until then: "
-                 "the layout does not tell.");
+                 "A Python worker may have leased the timer until then: in this layout a lease "
+                 "looks like a later due time.");
     } else {
         if (is_paused) bel__tell_paused(telling);
         bel__tell_workers(telling, operation->topic->parked > 0, (uint64_t)items[3].number);

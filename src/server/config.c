@@ -471,9 +471,19 @@ static const struct setting *find_setting(const char *name, size_t bytes)
 /* Says that a name is unknown, and which name may be meant. */
 static int refuse_name(struct bel_why *error, const char *where, const char *kind, const char *name)
 {
+    static const struct {
+        const char *word, *name;
+    } synonyms[] = {{"host", "resp"},     {"bind", "resp"}, {"listen", "resp"},
+                    {"address", "resp"},  {"dir", "data"},  {"path", "data"},
+                    {"data-dir", "data"}, {"db", "data"},   {"http-port", "http"},
+                    {"redis", "store"}};
     struct bel_similar similar;
     const char *word = name + strspn(name, "-");
     bel__similar_begin(&similar, word);
+    for (unsigned i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++) {
+        bool is_it = strcmp(word, synonyms[i].word) == 0;
+        if (is_it) bel__similar_offer(&similar, synonyms[i].word, synonyms[i].name);
+    }
     for (unsigned i = 0; i < SETTINGS; i++) {
         bel__similar_offer(&similar, settings[i].name, settings[i].name);
     }
@@ -607,6 +617,12 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments, st
         size_t bytes = value != NULL ? (size_t)(value - flag) : strlen(flag);
         const struct setting *setting =
             bytes > 2 && strncmp(flag, "--", 2) == 0 ? find_setting(flag + 2, bytes - 2) : NULL;
+        if (setting == NULL && flag[0] != '-') {
+            return bel__why_say(error, BEL_EINVAL,
+                                "unexpected argument %.80s: a setting is a flag, such as --port "
+                                "7878 or --data DIR",
+                                flag);
+        }
         if (setting == NULL) {
             char name[80];
             (void)snprintf(name, sizeof name, "%.*s", (int)(bytes < 79 ? bytes : 79), flag);

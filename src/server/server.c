@@ -295,7 +295,8 @@ static void log_http_failure(struct server *server, const struct bel_why *why)
 static void log_resp_failure(struct server *server, const struct bel_why *why)
 {
     BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen",
-            BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why->text));
+            BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why->text),
+            BEL_LOG_TEXT("do", "choose another port with --port, if a server is running already"));
 }
 
 /* Checks that the ports are free before anything is created on disk. */

@@ -71,7 +71,7 @@ void bel__tell_workers(struct bel_telling *telling, bool has_waiting, uint64_t l
     }
     bel__hold(telling, &reason,
               "no worker is waiting%s. %" PRIu64 " timer%s of the topic %s leased.",
-              is_only ? "; the timer is delivered to a later claim" : ", either", leased,
+              is_only ? "; a worker that claims gets the timer" : ", either", leased,
               bel__plural(leased), leased == 1 ? "is" : "are");
 }
 

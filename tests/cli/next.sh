@@ -120,6 +120,7 @@ refuses two_zones 2 'begins with one' "$belfry" next 'CRON_TZ=UTC 0 9 * * *' --t
 refuses a_zone_in_small_letters 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz europe/berlin
 refuses a_city 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz Berlin
 refuses a_sentence 2 "type belfry next '@every 5m'" "$belfry" next 'every 5 minutes'
+refuses an_every_in_words 2 "type belfry next '@every 5m'" "$belfry" next '@every 5 minutes'
 refuses another_sentence 2 'five fields, e.g. */5 * * * *' "$belfry" next 'each monday'
 refuses a_local_time_without_a_zone 2 'give its zone with --tz' "$belfry" next @daily --from 2026-06-01T09:00:00
 refuses a_zone_that_does_not_exist 2 'expected the name of a time zone' "$belfry" next @daily --tz Nowhere/Atall

@@ -525,6 +525,26 @@ like topics_help_has_its_name '*or: belfry topics NAME:*' "$belfry" topics --hel
 like configure_help_has_partitions '*partitions *' "$belfry" configure --help
 is backup_offers_no_store 0 bash -c "'$belfry' backup --help | grep -c -- --store || true"
 
+exits a_duration_names_its_option 2 '--in: not a duration: expected a unit' "$belfry" schedule stars x --in 5
+exits a_duration_in_capitals 2 'did you mean 5m?' "$belfry" schedule stars x --in 5M
+exits a_setting_is_named 2 'lease: not a duration' "$belfry" configure stars lease=5
+exits no_retry 2 'for one attempt and no retry: max(1)' "$belfry" schedule stars x --retry none
+exits a_reserved_word 2 "'wait' is a reserved word" "$belfry" list wait
+exits two_payloads 2 'the payload is that of --file' "$belfry" schedule stars hi --file /dev/null
+exits a_payload_with_a_minus 2 'comes after --' "$belfry" schedule stars -5
+exits an_hour_alone 2 'write 9:00, or 9am' "$belfry" schedule stars x --at 9
+exits a_zone_in_brackets 2 "did you mean 'Europe/Berlin'" \
+    "$belfry" schedule stars x --at '2031-01-01T09:00[Europe/Berln]'
+is a_time_without_seconds 1925028000000 bash -c \
+    "'$belfry' schedule stars x --id short --at '2031-01-01 11:00 +1' >/dev/null; '$belfry' get stars short |
+        sed -n 's/^due_ms	//p'"
+exits a_server_is_no_store 2 'use --server HOST:PORT' "$belfry" list stars --store "redis://$BELFRY_SERVER"
+like help_of_its_help '*usage: belfry VERB*' "$belfry" help --help
+if has_terminal a_time_in_the_past; then
+like a_time_in_the_past '*in the past, so the timer is due at once*' \
+    terminal "$belfry" schedule stars x --at 2020-01-01T00:00Z
+fi
+
 # --- connecting, and keys ---
 exits nobody_is_there 7 'start a server with belfry serve' "$belfry" topics --server 127.0.0.1:1
 exits an_address_that_is_none 2 'not an address' "$belfry" topics --server :::

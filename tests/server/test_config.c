@@ -127,6 +127,9 @@ static void every_setting_is_a_variable(void)
 static void a_mistyped_name_is_answered_with_the_right_one(void)
 {
     CHECK(read_flag("--max-client", "8") == BEL_EINVAL && says("did you mean --max-clients?"));
+    CHECK(read_flag("--host", "::1") == BEL_EINVAL && says("did you mean --resp?"));
+    CHECK(read_flag("--dir", "x") == BEL_EINVAL && says("did you mean --data?"));
+    CHECK(read_flag("7878", "x") == BEL_EINVAL && says("a setting is a flag, such as --port 7878"));
     CHECK(read_text("durabilty = none") == BEL_EINVAL &&
           says("a.conf:1: unknown setting durabilty"));
     CHECK(says("did you mean durability?"));

@@ -58,6 +58,18 @@ static void a_word_never_means_itself(void)
     CHECK(strcmp(similar.name, "Get") == 0);
 }
 
+static void of_two_cases_the_nearer_one_is_meant(void)
+{
+    static const char *const both[][2] = {{"Mail", "mail"}, {"mail", "Mail"}};
+    for (unsigned i = 0; i < 2; i++) {
+        struct bel_similar similar;
+        bel__similar_begin(&similar, "maill");
+        bel__similar_offer(&similar, both[i][0], both[i][0]);
+        bel__similar_offer(&similar, both[i][1], both[i][1]);
+        CHECK(strcmp(similar.name, "mail") == 0);
+    }
+}
+
 static void names_of_any_length_can_be_offered(void)
 {
     char word[BEL_SIMILAR_BYTES_MAX + 1], name[BEL_SIMILAR_BYTES_MAX + 2];
@@ -77,6 +89,7 @@ int main(void)
     RUN(a_mistyped_word_finds_its_name);
     RUN(other_words_find_nothing);
     RUN(a_word_never_means_itself);
+    RUN(of_two_cases_the_nearer_one_is_meant);
     RUN(names_of_any_length_can_be_offered);
     return 0;
 }
