@@ -47,8 +47,8 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
     }
     if (counts && record->crashes >= bel__topic_settings(found->topic)->crashes) {
         char reason[64];
-        int bytes = snprintf(reason, sizeof reason, "lease lost %llu times",
-                             (unsigned long long)record->crashes);
+        int bytes = snprintf(reason, sizeof reason, "lease lost %llu time%s",
+                             (unsigned long long)record->crashes, record->crashes == 1 ? "" : "s");
         struct bel_ending ending = {.state = BEL_DEAD, .reason = {reason, (size_t)bytes}};
         bel__timer_end(engine, found, &ending);
         return;

@@ -52,7 +52,8 @@ static void take_back(struct model *model, struct timer *timer)
         model_give_back(timer);
         return;
     }
-    (void)snprintf(reason, sizeof reason, "lease lost %" PRIu64 " times", timer->crashes);
+    (void)snprintf(reason, sizeof reason, "lease lost %" PRIu64 " time%s", timer->crashes,
+                   timer->crashes == 1 ? "" : "s");
     model_finish(model, timer, BEL_DEAD, model_text(reason));
 }
 

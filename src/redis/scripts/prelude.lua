@@ -406,7 +406,8 @@ local function lose(member) -- rare
     a.crashes = a.crashes + 1
     note(a, 1, 'lease lost')
     if a.crashes < cfg.crashes then return give_back(id, r, a) end
-    finish(id, r.prefix, DEAD, 'lease lost ' .. print_number(a.crashes) .. ' times', a)
+    finish(id, r.prefix, DEAD, 'lease lost ' .. print_number(a.crashes) ..
+            (a.crashes == 1 and ' time' or ' times'), a)
 end
 
 local function expire(id) -- rare
