@@ -375,10 +375,35 @@ static void put_dates(struct writer *writer, const struct bel_cron *cron)
     if (says_weekday) put_weekdays(writer, cron);
 }
 
+/* Writes many years in equal steps: "every 2nd year from 2030". Returns false if they are not. */
+static bool put_year_steps(struct writer *writer, const struct bel_cron *cron)
+{
+    int32_t first = 0, last = 0, step = 0;
+    unsigned count = 0;
+    for (int32_t year = CRON_YEAR_MIN; year <= CRON_YEAR_MAX; year++) {
+        if (!cron_has_year(cron, year)) continue;
+        if (count == 0) first = year;
+        if (count == 1) step = year - first;
+        if (count > 1 && year - last != step) return false;
+        last = year;
+        count++;
+    }
+    if (count < STEPS_MIN || step < 2) return false;
+    writer_text(writer, "every ");
+    bel__explain_ordinal(writer, (unsigned)step);
+    writer_text(writer, " year from ");
+    writer_number(writer, (uint64_t)first);
+    if (last + step > CRON_YEAR_MAX) return true; /* to the end of the field */
+    writer_text(writer, " to ");
+    writer_number(writer, (uint64_t)last);
+    return true;
+}
+
 /* Writes the years: "2030", "2030 to 2032 and 2040". */
 static void put_years(struct writer *writer, const struct bel_cron *cron)
 {
     struct list list = {writer, 0, 0};
+    if (put_year_steps(writer, cron)) return;
     for (int pass = 0; pass < 2; pass++) { /* first count, then write */
         for (int32_t year = CRON_YEAR_MIN; year <= CRON_YEAR_MAX; year++) {
             int32_t last = year;
