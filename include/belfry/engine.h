@@ -35,8 +35,8 @@ struct bel_engine; /* opaque */
 enum bel_engine_sync {
     BEL_ENGINE_SYNC_IN_TURN,   /* in the turn: best if a sync takes well under 1 ms */
     BEL_ENGINE_SYNC_IN_THREAD, /* in a thread: replies leave in a later turn, see `wake` */
-    BEL_ENGINE_SYNC_ADAPTIVE,  /* in the turn until most syncs take 5 ms or more; then in a thread,
-                                  until the engine is closed */
+    BEL_ENGINE_SYNC_ADAPTIVE,  /* in the turn until most syncs take 5 ms or more, and 10 ms more for
+                                  each megabyte; then in a thread, until the engine is closed */
 };
 
 /* What a reply waits for, and what a power cut may lose. A crash of the process alone never loses

@@ -17,7 +17,8 @@ enum {
     FRAME_BYTES_USUAL = 16 << 20,  /* a larger reservation must be a batch of its own */
     BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
     BYTES_OF_ROW = 512,            /* bytes of a value that take as long as one more row, about */
-    SLOW_NS = 5 * 1000 * 1000,     /* a sync that should not be waited for in a commit */
+    SLOW_NS = 5 * 1000 * 1000,     /* a sync that should not be waited for in a commit ... */
+    SLOW_NS_PER_BYTE = 10,         /* ... and what its bytes take on a disk of 100 MB/s */
     SLOW_SYNCS = 8,                /* so many more slow syncs than others: the disk is slow */
 };
 
@@ -99,9 +100,10 @@ void bel__store_delete(struct bel_store *store, const struct bel_key *key)
 static int append_measured(struct bel_store *store)
 {
     uint64_t begun_ns = store->io->mono_ns(store->io);
+    uint64_t slow_ns = SLOW_NS + (uint64_t)store->next.bytes * SLOW_NS_PER_BYTE;
     int err = bel__log_append(store->log, &store->next);
     store->commit_ns = store->io->mono_ns(store->io) - begun_ns;
-    if (store->commit_ns >= SLOW_NS) {
+    if (store->commit_ns >= slow_ns) {
         store->slow_syncs++;
     } else if (store->slow_syncs > 0) {
         store->slow_syncs--;

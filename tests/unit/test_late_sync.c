@@ -420,6 +420,7 @@ static bool is_synced_in_turn(const char *id)
 
 static void a_disk_that_becomes_slow_is_left_to_a_thread(void)
 {
+    static const char payload[100000];
     const struct bel_engine_stats *stats;
     struct asked added, read, list;
     setup_with(BEL_SYNC_ADAPTIVE);
@@ -431,6 +432,15 @@ static void a_disk_that_becomes_slow_is_left_to_a_thread(void)
     for (int i = 0; i < 100; i++) { /* one hiccup in two syncs */
         disk_plan(disk)->sync_ns = i % 2 == 0 ? 300 * MS_NS : MS_NS;
         CHECK(is_synced_in_turn("hiccup"));
+    }
+    disk_plan(disk)->sync_ns = 5 * MS_NS + MS_NS / 2; /* 100 kB may take that long */
+    for (int i = 0; i < 20; i++) {
+        struct bel_command large = schedule("t", "large", MS_NS);
+        large.schedule.payload = (struct bel_view){payload, sizeof payload};
+        submit(&added, large);
+        turn();
+        CHECK(added.answer.is_done && added.answer.err == 0);
+        turn(); /* for the checkpoint */
     }
     CHECK(!stats->is_sync_in_thread && stats->slow_sync_us == 0);
     disk_plan(disk)->sync_ns = 200 * MS_NS;
