@@ -181,8 +181,8 @@ static void submit_schedule(struct scheduling *slot, const char *topic, uint64_t
                        &slot->request);
 }
 
-/* Schedules timers, `group` in each turn, at most `window` at once, each of these in one topic or in
- * one of its own. Returns them per second. */
+/* Schedules timers, `group` in each turn, at most `window` at once, each of these in one topic or
+ * in one of its own. Returns them per second. */
 static double own_schedule(uint64_t count, size_t group, size_t window, bool is_apart,
                            int64_t at_ms)
 {
