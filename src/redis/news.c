@@ -5,8 +5,9 @@
  * it is before the time that was announced last. A pattern covers all topics, also those to come.
  * Sharded channels have no patterns: in a Cluster a node that makes a topic announces it on a
  * channel with the name of the registry. When messages may have been missed, all topics of the
- * registry are looked at. Under a virtual clock there is only one node, which needs no
- * announcements.
+ * registry are looked at. Every minute or two the registry is compared with what is known, in case
+ * somebody has deleted it: a topic that it does not have is registered again. Under a virtual
+ * clock there is only one node, which needs no news.
  */
 #include "redis/news.h"
 
@@ -24,6 +25,7 @@
 enum {
     COMMAND_BYTES_MAX = 4 << 20,
     AGAIN_MS = 1000,
+    CHECK_MS = 60000, /* and up to as much again, so that nodes do not check together */
 };
 
 static const char channel_end[] = "}:wake";
@@ -37,10 +39,11 @@ struct bel_news {
     int64_t time_asked_ms; /* by the boot clock */
     bool is_asking_time;   /* `time` is under way */
     char pattern[BEL_NEWS_PATTERN_BYTES];
-    bool is_asking;    /* `members` is under way */
-    bool asks_another; /* messages were missed since */
-    bool has_failed;   /* ask again, at `again` */
-    struct bel_mono again;
+    bool is_asking;               /* `members` is under way */
+    bool asks_another;            /* messages were missed since */
+    bool has_failed;              /* ask again, at `again` */
+    bool is_check;                /* `members` is compared only: no message was missed */
+    struct bel_mono again, check; /* check: 0: no turn was taken */
 };
 
 /* Appends a command whose last argument follows the text of the others. */
@@ -103,7 +106,8 @@ void bel__news_destroy(struct bel_news *news)
 
 /* --- The registry --- */
 
-/* Something may happen at any time in a topic that the node does not know yet. */
+/* Something may happen at any time in a topic that the node does not know yet, or of which it may
+ * have missed a message. */
 static void learn_topic(struct bel_redis *node, struct bel_view name)
 {
     struct bel_redis_topic *topic = bel_topic_is_valid(name) ? bel__node_topic(node, name) : NULL;
@@ -117,7 +121,7 @@ static void learn_topic(struct bel_redis *node, struct bel_view name)
 
 /* The registry may have lost topics that it knew, when a replica took over that had not seen them:
  * they are registered again. */
-static void learn_topics(struct bel_redis *node, const struct bel_value *names)
+static void learn_topics(struct bel_redis *node, const struct bel_value *names, bool is_check)
 {
     uint32_t known = bel__map_count(&node->topics);
     for (uint32_t i = 0; i < known; i++) {
@@ -127,7 +131,14 @@ static void learn_topics(struct bel_redis *node, const struct bel_value *names)
         topic->is_registered = false;
     }
     for (size_t i = 0; i < names->count; i++) {
-        learn_topic(node, names->items[i].text);
+        struct bel_view name = names->items[i].text;
+        struct bel_redis_topic *topic =
+            is_check && bel_topic_is_valid(name) ? bel__node_topic(node, name) : NULL;
+        if (topic != NULL && topic->is_missing) {
+            topic->is_registered = true;
+        } else {
+            learn_topic(node, name);
+        }
     }
     for (uint32_t i = 0; i < known; i++) {
         uint64_t value = bel__map_at(&node->topics, i)->value;
@@ -178,7 +189,7 @@ static void told(struct bel_server_call *call, const struct bel_redis_reply *rep
     struct bel_news *news = BEL_CONTAINER_OF(call, struct bel_news, members);
     news->is_asking = false;
     if (reply->err == 0 && reply->value->type == BEL_VALUE_LIST) {
-        learn_topics(news->node, reply->value);
+        learn_topics(news->node, reply->value, news->is_check);
     } else { /* a server that loads its data is connected, and replies with errors */
         news->has_failed = true;
         news->again.ns = news->node->now.real.ns + (uint64_t)AGAIN_MS * NS_PER_MS;
@@ -191,6 +202,7 @@ static void ask(struct bel_news *news)
     struct bel_redis *node = news->node;
     news->asks_another = news->is_asking;
     if (news->is_asking) return;
+    news->is_check = false;
     news->members =
         (struct bel_server_call){.command = {bel__buffer_data(&news->asking), news->asking.count},
                                  .slot = node->registry_slot,
@@ -198,15 +210,33 @@ static void ask(struct bel_news *news)
     news->is_asking = bel__servers_send(node->servers, &news->members, node->now.real) == 0;
 }
 
+/* Compares the registry with what is known, if it is time to. Returns when it is. */
+static struct bel_mono check(struct bel_news *news, struct bel_mono now)
+{
+    uint64_t word;
+    struct bel_redis *node = news->node;
+    if (bel__node_gives_time(node) || node->options.is_quiet) return (struct bel_mono){BEL_NEVER};
+    if (now.ns < news->check.ns) return news->check;
+    bool is_first = news->check.ns == 0;
+    if (bel__entropy_u64(node->entropy, &word) != 0) word = 0;
+    news->check.ns = now.ns + (CHECK_MS + word % CHECK_MS) * NS_PER_MS;
+    if (is_first || news->is_asking || news->has_failed) return news->check;
+    ask(news);
+    news->is_check = news->is_asking;
+    return now; /* the call leaves in the next turn */
+}
+
 struct bel_mono bel__news_turn(struct bel_news *news, struct bel_mono now)
 {
     bool is_due = news->has_failed && now.ns >= news->again.ns;
+    struct bel_mono next = check(news, now);
     if (is_due) {
         news->has_failed = false;
         ask_time(news);
         ask(news);
     }
-    return news->has_failed ? news->again : (struct bel_mono){is_due ? now.ns : BEL_NEVER};
+    if (is_due) return now;
+    return news->has_failed && news->again.ns < next.ns ? news->again : next;
 }
 
 /* --- Messages --- */

@@ -439,6 +439,28 @@ static void what_was_not_announced_is_found_by_polling(void)
     close_node(&nodes[1]);
 }
 
+/* Somebody deletes everything while nodes are connected. The topics that they make again are in
+ * the registry, some minutes later, so that other nodes find them. */
+static void a_registry_that_was_deleted_is_written_again(void)
+{
+    struct node *node = &nodes[0];
+    struct pollfd fd = {.events = POLLIN};
+    open_nodes("deleted");
+    schedule(node, 1, false);
+    CHECK(strtol(tell_server("SCARD {deleted}:topics"), NULL, 10) == 1);
+    (void)tell_server("FLUSHALL");
+    schedule(node, 1, false);
+    CHECK(strtol(tell_server("SCARD {deleted}:topics"), NULL, 10) == 0);
+    while (strtol(tell_server("SCARD {deleted}:topics"), NULL, 10) == 0) {
+        struct bel_now now = bel_clock_now(bel_clock_system());
+        now.real.ns += UINT64_C(180) * 1000000000; /* minutes later */
+        (void)bel_backend_turn(node->backend, now);
+        fd.fd = bel_backend_descriptor(node->backend);
+        CHECK(poll(&fd, 1, 1) >= 0);
+    }
+    close_nodes();
+}
+
 /* Two nodes that have nothing to do for a while send almost nothing. */
 static void idle_nodes_are_silent(void)
 {
@@ -477,6 +499,7 @@ int main(void)
     RUN(settings_are_those_of_all_partitions);
     RUN(nodes_end_what_is_past_without_claims);
     RUN(what_was_not_announced_is_found_by_polling);
+    RUN(a_registry_that_was_deleted_is_written_again);
     RUN(idle_nodes_are_silent);
     redis_server_stop(&server);
     return EXIT_SUCCESS;
