@@ -439,31 +439,35 @@ size_t bel_wheel_pop_many(struct bel_wheel *wheel, uint64_t now, struct bel_whee
     return count;
 }
 
-/* Returns a lower bound of the dues in the run. */
-static uint64_t run_bound(const struct bel_wheel *wheel)
+/* Returns a lower bound of the due of a run's entry that leads to no timer. */
+static uint64_t entry_bound(const struct run *run, struct entry entry)
 {
-    const struct run *run = wheel->front.run;
-    struct entry entry = run->entries[run->head];
-    const struct slot *slot = slot_at(&wheel->slots, entry.slot);
-    if (leads_to(slot, entry, run->limit)) return slot->due;
     return (run->limit - (uint32_t)((uint32_t)run->limit - entry.tick)) << TICK_BITS;
+}
+
+/* The slow path of bel_wheel_next(): the run is empty. */
+RARE static uint64_t next_slowly(const struct bel_wheel *wheel, uint64_t top)
+{
+    uint64_t first = BEL_NEVER;
+    struct place place;
+    if (wheel->front.crowd.count > 0) {
+        first = wheel->front.crowd_tick << TICK_BITS;
+    } else if (tick_of(top) > wheel->rack.passed && bel__rack_first(&wheel->rack, &place)) {
+        first = place.start << TICK_BITS;
+    }
+    return first < top ? first : top;
 }
 
 uint64_t bel_wheel_next(const struct bel_wheel *wheel)
 {
     if (wheel->slots.armed == 0) return BEL_NEVER; /* stale entries do not matter */
     const struct heap *heap = &wheel->front.heap;
-    uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER, first;
-    struct place place;
-    if (!run_is_empty(wheel->front.run)) {
-        first = run_bound(wheel);
-    } else if (wheel->front.crowd.count > 0) {
-        first = wheel->front.crowd_tick << TICK_BITS;
-    } else if (tick_of(top) > wheel->rack.passed && bel__rack_first(&wheel->rack, &place)) {
-        first = place.start << TICK_BITS;
-    } else {
-        return top;
-    }
+    const struct run *run = wheel->front.run;
+    uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER;
+    if (run_is_empty(run)) return next_slowly(wheel, top);
+    struct entry entry = run->entries[run->head];
+    const struct slot *slot = slot_at(&wheel->slots, entry.slot);
+    uint64_t first = leads_to(slot, entry, run->limit) ? slot->due : entry_bound(run, entry);
     return first < top ? first : top;
 }
 
