@@ -35,9 +35,10 @@ W1s schedule, due over 1 ms..1 h; W1r W1s in reserved memory, where an engine ca
 fire them, jumping from one due millisecond to the next; W2 restart, due in 25..35 s, 1 M per
 virtual second, what the caller keeps for the timer (a handle, or the library's struct) is at hand;
 W2c W2 with nothing prefetched; W2h W2, and engines with handles are told 16 restarts ahead which
-timer comes; W2b W2 in batches of 64; W3 half schedule, a quarter cancel, a quarter fire; W4f fire timers due on 100 milliseconds; W5 bytes per pending timer,
-with a library's struct, without a handle. ns of CPU time per operation, with the harness. libuv
-counts milliseconds, libev and libevent microseconds, the others nanoseconds."""
+timer comes; W2b W2 in batches of 64; W3 half schedule, a quarter cancel, a quarter fire; W4f fire
+timers due on 100 milliseconds; W5 bytes per pending timer, with a library's struct, without a
+handle. ns of CPU time per operation, with the harness. libuv counts milliseconds, libev and
+libevent microseconds, the others nanoseconds."""
 
 
 class Runner(common.Runner):
