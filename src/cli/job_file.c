@@ -18,6 +18,7 @@
 enum {
     TEXT_BYTES_MAX = 256 << 20,
     TEXT_STEP = 64 << 10,
+    WORD_BYTES_MAX = 60, /* of a word that is shown */
 };
 
 const char *bel__job_file_name(const char *path)
@@ -114,12 +115,84 @@ static int check_json(const struct cli_job_file *file)
     return CLI_USAGE;
 }
 
+/* Returns a line of a text by its number, without a comment and without spaces around it. */
+static struct bel_view line_of(struct bel_view text, unsigned number)
+{
+    while (number > 1 && text.bytes > 0) {
+        if (*(const char *)text.data == '\n') number--;
+        skip(&text, 1);
+    }
+    const char *bytes = text.data;
+    size_t end = 0;
+    while (end < text.bytes && bytes[end] != '\n' && bytes[end] != '#') {
+        end++;
+    }
+    text.bytes = end;
+    while (text.bytes > 0 && strchr(" \t\r", *(const char *)text.data) != NULL) {
+        skip(&text, 1);
+    }
+    bytes = text.data;
+    while (text.bytes > 0 && strchr(" \t\r", bytes[text.bytes - 1]) != NULL) {
+        text.bytes--;
+    }
+    return text;
+}
+
+/* Takes the next word off a line, up to a space or a colon. */
+static struct bel_view take_word(struct bel_view *line)
+{
+    const char *bytes = line->data;
+    size_t end = 0;
+    while (end < line->bytes && strchr(" \t\r:", bytes[end]) == NULL) {
+        end++;
+    }
+    struct bel_view word = {bytes, end};
+    skip(line, end);
+    while (line->bytes > 0 && strchr(" \t\r", *(const char *)line->data) != NULL) {
+        skip(line, 1);
+    }
+    return word;
+}
+
+/* Says what is wrong with a line in the style of make that was refused. */
+static void tell_line(struct bel_view line, char *out, size_t room)
+{
+    struct bel_view task = take_word(&line), word = task;
+    bool has_colon = line.bytes > 0 && *(const char *)line.data == ':';
+    if (task.bytes == 0) {
+        (void)snprintf(out, room, "no task before the colon");
+        return;
+    }
+    if (has_colon) skip(&line, 1);
+    line = line_of(line, 1);
+    while (has_colon && bel_job_id_is_valid(word) && line.bytes > 0) {
+        word = take_word(&line);
+        if (word.bytes == 0) {
+            (void)snprintf(out, room, "a second colon");
+            return;
+        }
+        const char *bytes = word.data;
+        char last = bytes[word.bytes - 1];
+        if (last == '?' || last == '!') word.bytes--;
+    }
+    int bytes = (int)(word.bytes < WORD_BYTES_MAX ? word.bytes : WORD_BYTES_MAX);
+    const char *name = word.data;
+    if (!bel_job_id_is_valid(word)) {
+        (void)snprintf(out, room, "'%.*s' is no id of a task: use A-Z a-z 0-9 . _ -", bytes, name);
+    } else if (!has_colon) {
+        (void)snprintf(out, room, "no colon after '%.*s'", bytes, name);
+    } else {
+        bytes = (int)(task.bytes < WORD_BYTES_MAX ? task.bytes : WORD_BYTES_MAX);
+        (void)snprintf(out, room, "'%.*s' has a line already", bytes, (const char *)task.data);
+    }
+}
+
 /* Makes the JSON text of a job from lines in the style of make. */
 static int build(struct cli_job_file *file)
 {
     const char *name = bel__job_file_name(file->path);
     struct bel_job_spec job = {.id = file->id};
-    struct bel_view content = content_of(file->text);
+    struct bel_view content = content_of(file->text), rules = file->text;
     if (content.bytes == 0) {
         fprintf(stderr, "belfry: no tasks in %s\n", name);
         return CLI_USAGE;
@@ -135,9 +208,12 @@ static int build(struct cli_job_file *file)
     if (err == 0) return CLI_OK;
     unsigned line = bel_job_builder_line(file->builder);
     if (line > 0) {
+        char what[WORD_BYTES_MAX + 100];
+        tell_line(line_of(rules, line), what, sizeof what);
         fprintf(stderr,
-                "belfry: line %u of %s: expected 'TASK: TASK ...', with one line for each task\n",
-                line, name);
+                "belfry: line %u of %s: %s; expected 'TASK: TASK ...', with one line for each "
+                "task\n",
+                line, name, what);
         return CLI_USAGE;
     }
     fprintf(stderr, "belfry: %s\n", bel_error_text(err));

@@ -24,6 +24,16 @@ clean                    ready
 printf 'load: fetch\nnonsense\n' >wrong.txt
 exits wrong_line_is_named 2 'line 2 of wrong.txt' "$belfry" job submit wrong.txt --topic idle
 printf '\n# nothing: here\n' >empty.txt
+wrong_rule() { # NAME LINE WANTED
+    printf '# a comment\na:\n%s\n' "$2" >wrong.txt
+    exits "$1" 2 "line 3 of wrong.txt: $3" "$belfry" job submit wrong.txt --topic idle
+}
+wrong_rule a_rule_without_a_colon 'load fetch' "no colon after 'load'"
+wrong_rule a_rule_of_a_task_with_a_slash 'x/y: a' "'x/y' is no id of a task"
+wrong_rule a_rule_after_what_is_no_id 'b: a a,c # more' "'a,c' is no id of a task"
+wrong_rule a_rule_without_a_task ' : a' 'no task before the colon'
+wrong_rule a_rule_with_two_colons 'b: a: c' 'a second colon'
+wrong_rule a_task_with_two_rules 'a: b' "'a' has a line already"
 exits empty_file_is_refused 2 'no tasks in empty.txt' "$belfry" job submit empty.txt --topic idle
 echo '{"tasks": [{"id": "1", "topic": "t", "after": ["2"]}, {"id": "2", "topic": "t", "after": ["1"]}]}' >cycle.json
 exits cycle_is_named 2 'cycle: 1 -> 2 -> 1' "$belfry" job submit cycle.json
