@@ -475,7 +475,7 @@ static int look_up(struct reading *reading)
         *reader = (struct reader){rule, strlen(rule), 0};
         return 0;
     }
-    return refuse(reading, "@hourly, @daily, @weekly, @monthly or @yearly");
+    return refuse(reading, "@hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually");
 }
 
 /* Returns whether a text is no list of fields: it begins with a word, as a sentence does ("every 5

@@ -608,6 +608,54 @@ int bel__config_read_environment(struct bel_config *config, struct bel_why *erro
     return 0;
 }
 
+/* Returns whether a variable, without BELFRY_, is one that other verbs read, or that belfry work
+ * sets for a program. */
+static bool is_of_verb(const char *name, size_t bytes)
+{
+    static const char *const names[] = {"SERVER",  "KEY_FILE",    "ID",     "TOPIC",
+                                        "ATTEMPT", "DUE_MS",      "TOKEN",  "JOB",
+                                        "TASK",    "CORRELATION", "RESULTS"};
+    if (strncmp(name, "HEADER_", 7) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strlen(names[i]) == bytes && memcmp(names[i], name, bytes) == 0) return true;
+    }
+    return false;
+}
+
+/* Sets `out` to a name in small letters with hyphens, as that of a setting. */
+static void small_name(const char *name, size_t bytes, char out[VARIABLE_BYTES])
+{
+    size_t used = bytes < VARIABLE_BYTES ? bytes : VARIABLE_BYTES - 1;
+    for (size_t i = 0; i < used; i++) {
+        bool is_upper = name[i] >= 'A' && name[i] <= 'Z';
+        out[i] = (char)(is_upper ? name[i] | 0x20 : name[i] == '_' ? '-' : name[i]);
+    }
+    out[used] = '\0';
+}
+
+size_t bel__config_find_variable(char *const *environment, size_t *at, const char **name,
+                                 const char **meant)
+{
+    static const char prefix[] = "BELFRY_";
+    char small[VARIABLE_BYTES];
+    while (environment[*at] != NULL) {
+        const char *variable = environment[(*at)++], *rest = variable + sizeof prefix - 1;
+        if (strncmp(variable, prefix, sizeof prefix - 1) != 0) continue;
+        size_t bytes = strcspn(rest, "=");
+        small_name(rest, bytes, small);
+        if (find_setting(small, strlen(small)) != NULL || is_of_verb(rest, bytes)) continue;
+        struct bel_similar similar;
+        bel__similar_begin(&similar, small);
+        for (unsigned i = 0; i < SETTINGS; i++) {
+            bel__similar_offer(&similar, settings[i].name, settings[i].name);
+        }
+        *name = variable;
+        *meant = similar.name;
+        return bytes + sizeof prefix - 1;
+    }
+    return 0;
+}
+
 /* --- flags --- */
 
 int bel__config_read_flags(struct bel_config *config, char *const *arguments, struct bel_why *error)

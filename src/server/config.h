@@ -110,6 +110,13 @@ BEL_CHECKED int bel__config_check(struct bel_config *config, struct bel_why *err
  * on, and sets `*at` behind it; NULL if there is no other one. */
 const char *bel__config_find_unused(const struct bel_config *config, unsigned *at);
 
+/* Finds the next variable of an environment that begins with BELFRY_ and is neither that of a
+ * setting nor of another verb, from number `*at` on, and sets `*at` behind it. Returns its length,
+ * and sets `*name` to it and `*meant` to the setting that may be meant, or NULL; returns 0 if there
+ * is no other one. */
+size_t bel__config_find_variable(char *const *environment, size_t *at, const char **name,
+                                 const char **meant);
+
 /* Prints the help lines of all flags. */
 void bel__config_print_help(void (*print)(const char *line));
 

@@ -186,6 +186,19 @@ static int say_where(const struct bel_server_places *places, const struct bel_co
     return 0;
 }
 
+/* Names the variables that look like those of a setting, and are none. */
+static void warn_of_variables(const struct bel_logger *log)
+{
+    const char *name, *meant;
+    size_t at = 0, bytes;
+    while ((bytes = bel__config_find_variable(environ, &at, &name, &meant)) > 0) {
+        char text[80];
+        (void)snprintf(text, sizeof text, "%.*s", (int)bytes, name);
+        BEL_LOG(log, BEL_LOG_WARN, "unknown variable", BEL_LOG_TEXT("variable", text),
+                BEL_LOG_TEXT("meant", meant != NULL ? meant : ""));
+    }
+}
+
 int bel__serve(int argc, char **argv, const struct bel_server_stores *stores)
 {
     struct bel_config config;
@@ -204,6 +217,7 @@ int bel__serve(int argc, char **argv, const struct bel_server_stores *stores)
                              .level = config.log_level,
                              .format = config.log_format,
                              .fd = STDERR_FILENO};
+    warn_of_variables(&log);
     (void)signal(SIGHUP, SIG_IGN); /* until the loop reads the keys again for it */
     status = read_keys(&config, &log, &keys);
     if (status != SERVE_OK) return status;

@@ -124,6 +124,21 @@ static void every_setting_is_a_variable(void)
 }
 /* NOLINTEND(concurrency-mt-unsafe) */
 
+static void variables_that_no_setting_has(void)
+{
+    char path[] = "PATH=/", server[] = "BELFRY_SERVER=x", wrong[] = "BELFRY_MAX_CLIENT=8";
+    char header[] = "BELFRY_HEADER_A=b", data[] = "BELFRY_DATA=d", none[] = "BELFRY_";
+    char other[] = "BELFRY_ZZZZZZ=1";
+    char *variables[] = {path, server, wrong, header, data, none, other, NULL};
+    const char *name, *meant;
+    size_t at = 0;
+    CHECK(bel__config_find_variable(variables, &at, &name, &meant) == 17);
+    CHECK(name == wrong && strcmp(meant, "max-clients") == 0);
+    CHECK(bel__config_find_variable(variables, &at, &name, &meant) == 7 && meant == NULL);
+    CHECK(bel__config_find_variable(variables, &at, &name, &meant) == 13 && name == other);
+    CHECK(bel__config_find_variable(variables, &at, &name, &meant) == 0);
+}
+
 static void a_mistyped_name_is_answered_with_the_right_one(void)
 {
     CHECK(read_flag("--max-client", "8") == BEL_EINVAL && says("did you mean --max-clients?"));
@@ -274,6 +289,7 @@ int main(void)
     RUN(durations_need_a_unit);
     RUN(every_setting_is_a_variable);
     RUN(a_mistyped_name_is_answered_with_the_right_one);
+    RUN(variables_that_no_setting_has);
     RUN(what_is_wrong_in_a_file_is_named_with_its_line);
     RUN(rubbish_in_a_file_is_refused);
     RUN(flags_are_read_both_ways);
