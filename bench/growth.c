@@ -4,7 +4,7 @@
  * Costs that must not grow with the work beside them, one section per run:
  *
  *     growth due topics=8000       a timer in each topic, all due at once, and a claim that waits
- *     growth schedule topics=1000  timers to topics in turn, 100 in a turn
+ *     growth schedule topics=1000  timers to topics in turn, due in 30 days, 100 in a turn
  *     growth agenda plans=100000   AGENDA of a day in steps of an hour
  *     growth agenda timers=200000  AGENDA of a day in steps of a minute
  *     growth late ready=10000      how late a plan rings beside so many ready timers
@@ -207,13 +207,16 @@ static void run_due(size_t topics)
 static void run_schedule(size_t topics)
 {
     uint64_t best = UINT64_MAX;
+    struct bench_random random = {.state = 1};
     size_t next = 0;
     name_topics(topics);
     for (int round = 0; round < ROUNDS; round++) {
         turn_ns = 0;
         for (size_t i = 0; i < BURST; i += BATCH) {
             for (size_t k = 0; k < BATCH; k++) {
-                submit(k, schedule_of(names[next++ % topics], BENCH_HOUR_MS));
+                uint64_t delay_ms =
+                    1 + bench_random_next(&random) % (UINT64_C(30) * 24 * BENCH_HOUR_MS);
+                submit(k, schedule_of(names[next++ % topics], delay_ms));
             }
             turns();
         }
