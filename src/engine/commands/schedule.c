@@ -19,6 +19,7 @@
 
 enum {
     RULE_BYTES_MAX = BEL_RULE_BYTES_MAX,
+    GROUP_ROWS = 2, /* what a group costs beside the rows of its timer, about */
 };
 
 static int check_names(struct bel_engine *engine, const struct bel_schedule_spec *spec,
@@ -370,6 +371,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
     if (err == BEL_EFULL) return bel__refuse(reply, err, "too many topics");
     if (err) return err;
     err = schedule(engine, spec, &scheduling, reply);
+    if (spec->group.bytes > 0) bel__count_rows(engine, GROUP_ROWS);
     if (scheduling.is_topic_new) bel__topic_drop(&engine->topics, scheduling.topic);
     return err;
 }

@@ -12,9 +12,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
-    KEPT_BYTES_MAX = 8 << 20, /* bytes of memory; with more, all counts are freed */
+    KEPT_BYTES_MAX = 8 << 20, /* bytes of memory; with more, counts are freed */
+    TRIM_MAX = 20 * 1000,     /* more than a turn can load, and a millisecond or two */
     WHICH_BYTES = BEL_ENCODED_NUMBER_BYTES_MAX,
 };
 
@@ -74,14 +76,21 @@ static int load(struct bel_store *store, struct bel_count *count)
     return is_good ? 0 : BEL_ECORRUPT;
 }
 
+/* Returns the memory of a count, about. */
+static size_t bytes_of_count(unsigned numbers_count)
+{
+    return sizeof(struct bel_count) + numbers_count * sizeof(uint64_t) +
+           sizeof(struct bel_map_entry);
+}
+
 /* Loads a count that is not in memory yet. */
 static int fetch(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
                  struct bel_count **out)
 {
     bool is_hours = bel__place_of(key).lane == BEL_COUNT_HOURS;
     unsigned numbers_count = is_hours ? BEL_COUNT_NUMBERS_MAX : 1;
-    size_t bytes = sizeof(struct bel_count) + numbers_count * sizeof(uint64_t);
-    struct bel_count *count = calloc(1, bytes);
+    struct bel_count *count =
+        calloc(1, sizeof(struct bel_count) + numbers_count * sizeof(uint64_t));
     if (count == NULL) return BEL_ENOMEM;
     count->key = *key;
     count->numbers_count = numbers_count;
@@ -93,7 +102,7 @@ static int fetch(struct bel_counts *counts, struct bel_store *store, const struc
         free(count);
         return err;
     }
-    counts->bytes += bytes + sizeof(struct bel_map_entry);
+    counts->bytes += bytes_of_count(numbers_count);
     if (count->row_bytes > counts->row_bytes_max) counts->row_bytes_max = count->row_bytes;
     *out = count;
     return 0;
@@ -172,7 +181,12 @@ void bel__counts_trim(struct bel_counts *counts)
 {
     assert(counts->dirty == NULL);
     if (counts->bytes <= KEPT_BYTES_MAX) return;
-    struct bel_siphash_key secret = counts->map.secret;
-    bel__counts_finish(counts);
-    bel__counts_init(counts, secret);
+    memset(counts->last, 0, sizeof counts->last);
+    for (int i = 0; i < TRIM_MAX && counts->bytes > KEPT_BYTES_MAX; i++) {
+        uint32_t at = counts->trimmed++ % bel__map_count(&counts->map);
+        struct bel_count *count = (void *)(uintptr_t)bel__map_at(&counts->map, at)->value;
+        counts->bytes -= bytes_of_count(count->numbers_count);
+        bel__map_remove(&counts->map, &count->key, sizeof count->key, NULL);
+        free(count);
+    }
 }

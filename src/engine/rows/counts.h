@@ -65,6 +65,7 @@ struct bel_counts {
     size_t dirty_count, dirty_bytes; /* rows to write */
     size_t row_bytes_max;            /* the largest row_bytes in memory */
     size_t bytes;                    /* of memory, approximately */
+    uint32_t trimmed;                /* counts freed so far: the next to be freed is chosen by it */
 };
 
 void bel__counts_init(struct bel_counts *counts, struct bel_siphash_key secret);
@@ -89,7 +90,8 @@ size_t bel__counts_row_bytes(const struct bel_counts *counts, size_t more);
 /* Writes the dirty counts. A count that is all 0 loses its row. */
 void bel__counts_flush(struct bel_counts *counts, struct bel_store *store);
 
-/* Frees all counts if they use much memory. No count may be dirty. */
+/* Frees some counts if all use much memory: as many as are too much, or as a turn can free. No
+ * count may be dirty. */
 void bel__counts_trim(struct bel_counts *counts);
 
 #endif
