@@ -8,8 +8,9 @@
  *
  * A server that does not know a script (NOSCRIPT: it was restarted, or another one took over) gets
  * the same command again as EVAL, with the text, and knows the script from then on. A script that
- * has not done its work because more must end before replies so, and is called again. A batch that
- * is sent again holds its topic until its reply.
+ * has not done its work because more must end before replies so, and is called again. A script that
+ * a server refuses because its memory is full is called as one that adds nothing, if there is one.
+ * A batch that is sent again holds its topic until its reply.
  *
  * While UNDER_WAY_MAX batches of a partition are under way, the last one that others can still join
  * is kept back until one of these has its reply, for KEPT_MS at most. So a busy server gets fewer
@@ -65,6 +66,7 @@ struct bel_batch {
     struct bel_redis *node;
     struct bel_redis_partition *partition; /* NULL: a plain command */
     const struct bel_script *script;       /* NULL: a plain command */
+    const struct bel_script *without;      /* if the server is full; NULL: it fails */
     struct bel_layout *layout;             /* of a script that needs one; a use */
     struct bel_item *first, **last;
     size_t items_count;
@@ -183,6 +185,11 @@ void bel__batch_item(struct bel_batch *batch, struct bel_item *item, size_t resu
     *batch->last = item;
     batch->last = &item->next;
     batch->items_count++;
+}
+
+void bel__batch_may_add(struct bel_batch *batch, enum bel_script_name without)
+{
+    batch->without = &bel__scripts[without];
 }
 
 static void append(struct bel_batch *batch, struct bel_buffer *buffer, struct bel_view text)
@@ -479,10 +486,21 @@ static void refuse(struct bel_batch *batch, const struct bel_value *error)
         fail(batch, BEL_ECONFLICT, layout_changed);
         return;
     }
-    bool is_full = code.bytes == 3 && memcmp(code.data, "OOM", 3) == 0;
+    bool is_full = bel__view_is(code, "OOM");
+    if (is_full && batch->without != NULL) {
+        batch->script = batch->without;
+        batch->without = NULL;
+        batch->is_text = false;
+        send_again(batch);
+        return;
+    }
+    if (is_full) {
+        fail(batch, BEL_EFULL, BEL_BATCH_FULL);
+        return;
+    }
     int shown = (int)(text.bytes < sizeof why / 2 ? text.bytes : sizeof why / 2);
     (void)snprintf(why, sizeof why, "the server replied: %.*s", shown, (const char *)text.data);
-    fail(batch, is_full ? BEL_EFULL : BEL_EIO, why);
+    fail(batch, BEL_EIO, why);
 }
 
 /* Ends a batch that the server has not answered. Says first what has happened: a reply has little

@@ -21,6 +21,8 @@
 #include "belfry/value.h"
 #include "core/buffer.h"
 
+#define BEL_BATCH_FULL "the memory of the server is full (OOM): nothing was changed"
+
 /* What an item gets back. */
 struct bel_results {
     int err;                       /* 0, or the error; then there are no results */
@@ -69,6 +71,10 @@ bool bel__batch_is_open(const struct bel_redis_partition *partition, enum bel_sc
 
 /* Adds an item, whose arguments follow. */
 void bel__batch_item(struct bel_batch *batch, struct bel_item *item, size_t results);
+
+/* If the memory of the server is full, the batch is sent again as another script, which adds
+ * nothing: its result for an item that would add something means BEL_BATCH_FULL. */
+void bel__batch_may_add(struct bel_batch *batch, enum bel_script_name without);
 
 /* Add an argument. */
 void bel__batch_text(struct bel_batch *batch, struct bel_view text);

@@ -135,6 +135,10 @@ static void scheduled(struct bel_item *item, const struct bel_results *results)
         bel__operation_fail(operation, BEL_ECONFLICT, "a timer with this id already exists");
         return;
     }
+    if (bel_value_is(&results->items[0], "oom")) {
+        bel__operation_fail(operation, BEL_EFULL, BEL_BATCH_FULL);
+        return;
+    }
     operation->reply.id = operation->command.schedule.id;
     bel__operation_answer(operation);
 }
@@ -145,6 +149,8 @@ static void begin_schedule(struct bel_operation *operation)
     struct bel_batch *batch =
         bel__faststream_item(operation, BEL_SCRIPT_FASTSTREAM_SCHEDULE, 1, scheduled);
     if (batch == NULL) return;
+    bool is_replacing = spec->conflict == BEL_CONFLICT_REPLACE;
+    if (!is_replacing) bel__batch_may_add(batch, BEL_SCRIPT_FASTSTREAM_KEEP);
     bool is_at = spec->when == BEL_WHEN_AT;
     int64_t at_ms = spec->at.ms < 0 ? 0 : spec->at.ms;
     bel__batch_text(batch, spec->id);

@@ -254,6 +254,8 @@ static void scheduled(struct bel_item *item, const struct bel_results *results)
         bel__operation_fail(operation, BEL_ECONFLICT, "a timer with this id already exists");
     } else if (bel_value_is(&results->items[0], "full")) {
         bel__operation_fail(operation, BEL_EFULL, "the topic has reached its depth");
+    } else if (bel_value_is(&results->items[0], "oom")) {
+        bel__operation_fail(operation, BEL_EFULL, BEL_BATCH_FULL);
     } else if (bel__result_is_number(&results->items[0], 1, 1) ||
                bel_value_is(&results->items[0], "kept")) {
         operation->reply.id = operation->command.schedule.id;
@@ -362,6 +364,7 @@ static void begin(struct bel_operation *operation)
     bel__batch_item(batch, &operation->item, 1);
     bel__batch_text(batch, spec->id);
     if (is_asked) return;
+    if (spec->conflict != BEL_CONFLICT_REPLACE) bel__batch_may_add(batch, BEL_SCRIPT_KEEP);
     add_how(batch, operation);
     bool is_plan = operation->rule != NULL;
     uint8_t *rest = bel__batch_space(batch, bel__record_rest_bytes(spec));

@@ -10,7 +10,7 @@ import hashlib, pathlib, sys
 
 from shake import shake
 
-ADDING = {"schedule", "restore", "revive"}
+ADDING = {"schedule", "restore"}
 ALONE = {"mark"}  # without the prelude
 
 

@@ -588,6 +588,42 @@ local function lease_of(prefix, id, secret)
     return member, entry
 end
 
+-- The conflict policies of SCHEDULE, and the letters that say what its time means: see schedule.lua.
+local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
+local LETTER_A, LETTER_I = 97, 105
+
+local function due_of(how, ms)
+    local when = string.byte(how)
+    if when == LETTER_A then return ms end
+    return when == LETTER_I and now + ms or now
+end
+
+-- Returns the due of an old timer, or the next time of an old plan; nil if it has none.
+local function old_due(id, old, state)
+    if state > LEASED then return nil end
+    if old.kind ~= A_PLAN then return old.due end
+    local p = read_plan(read_att(id))
+    return p.has_next == 1 and p.next or nil
+end
+
+-- Returns whether the policy keeps the old timer.
+local function old_stays(policy, id, old, state, due)
+    if policy == KEEP or policy == REJECT then return true end
+    if policy ~= EARLIEST and policy ~= LATEST then return false end
+    local its_due = old_due(id, old, state)
+    if not its_due then return false end
+    if policy == EARLIEST then return its_due <= due end
+    return its_due >= due
+end
+
+-- Returns the result of SCHEDULE if its policy keeps the old timer, else nil.
+local function stay(id, old, state, how, due)
+    local policy = tonumber(string.sub(how, 2, 2))
+    if not old_stays(policy, id, old, state, due) then return nil end
+    take_sequence() -- WAIT proves only what this connection has written
+    return policy == REJECT and 'taken' or 'kept'
+end
+
 if is_known and calm <= now then sweep() end
 
 -- Returns the fields of `cfg` that all partitions have alike, as names and values.

@@ -3,7 +3,6 @@
 -- gets a new one. Other nodes are told of a restored timer when the whole copy is complete.
 
 local ARGS = 5
-local REJECT = 2
 
 -- Puts the member of a timer, whose record is stored, where its state says.
 local function place(id, r, state)

@@ -13,28 +13,9 @@
 -- timers are stored at once, if all are new.
 
 local ARGS = 4
-local KEEP, REJECT, EARLIEST, LATEST = 1, 2, 3, 4
-local LETTER_A, LETTER_I, LETTER_P = 97, 105, 112
+local LETTER_P = 112
 local OWN_BYTES = 22 -- of a head, which the script writes
 local HEAD_REST = '>i7I7I7I4B' -- the rest
-
--- Returns the due of an old timer, or the next time of an old plan; nil if it has none.
-local function old_due(id, old, state)
-    if state > LEASED then return nil end
-    if old.kind ~= A_PLAN then return old.due end
-    local p = read_plan(read_att(id))
-    return p.has_next == 1 and p.next or nil
-end
-
--- Returns whether the policy keeps the old timer.
-local function old_stays(policy, id, old, state, due)
-    if policy == KEEP or policy == REJECT then return true end
-    if policy ~= EARLIEST and policy ~= LATEST then return false end
-    local its_due = old_due(id, old, state)
-    if not its_due then return false end
-    if policy == EARLIEST then return its_due <= due end
-    return its_due >= due
-end
 
 -- Returns whether the topic has as many unfinished timers as its depth. The entries that mean
 -- nothing do not count.
@@ -58,14 +39,10 @@ end
 
 local function schedule(at) -- rare
     local id, how, first = ARGV[at], ARGV[at + 1], string.sub(ARGV[at + 1], 4)
-    local when, policy = string.byte(how), tonumber(string.sub(how, 2, 2))
-    local due = tonumber(ARGV[at + 2])
-    if when ~= LETTER_A then due = when == LETTER_I and now + due or now end
+    local due = due_of(how, tonumber(ARGV[at + 2]))
     local old, state = look(id)
-    if old and old_stays(policy, id, old, state, due) then
-        take_sequence() -- WAIT proves only what this connection has written
-        return policy == REJECT and 'taken' or 'kept'
-    end
+    local stays = old and stay(id, old, state, how, due)
+    if stays then return stays end
     local r = {due = due, created = now, bytes = string.rep('\0', OWN_BYTES) .. ARGV[at + 3]}
     r.expiry, r.expires, r.lease, r.load, r.kind = struct.unpack(HEAD_REST, ARGV[at + 3])
     local replaces = old and state < DONE and old.kind ~= A_PLAN

@@ -115,6 +115,16 @@ local function sweep()
     if lost > 0 then call('HINCRBY', STATE, 'lost', lost) end
 end
 
+-- The conflict policies of SCHEDULE. Returns its result if they keep an old timer, else nil.
+local REPLACE, REJECT = 0, 2
+
+local function stay(id, policy)
+    local old = policy ~= REPLACE and score_of(id) and call('HGET', PAYLOADS, id)
+    if not old then return nil end
+    call('HSET', PAYLOADS, id, old) -- WAIT proves only what this connection has written
+    return policy == REJECT and 'taken' or 'kept'
+end
+
 local function reply(results)
     local first = call('ZRANGEBYSCORE', TIMELINE, '(' .. now_score, '+inf', 'WITHSCORES', 'LIMIT',
                        0, 1)[2]
