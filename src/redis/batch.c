@@ -592,6 +592,7 @@ static void send_batch(struct bel_batch *batch)
     if (!batch->is_again) batch->first_sent_ms = batch->sent_ms;
     batch->call = (struct bel_server_call){.done = replied};
     batch->call.is_write = is_change(batch->script);
+    batch->call.is_adding = batch->script != NULL && batch->script->is_adding;
     batch->call.slot = slot_of(batch);
     if (batch->layout == NULL && batch->partition != NULL) batch->call.birth = birth;
     batch->call.command.data = bel__buffer_data(&batch->command);

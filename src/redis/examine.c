@@ -8,6 +8,7 @@
 #include "redis/examine.h"
 
 #include "redis/asking.h"
+#include "redis/link/info.h"
 #include "redis/news.h"
 #include "redis/presence.h"
 #include "redis/servers/slot.h"
@@ -78,26 +79,6 @@ __attribute__((format(printf, 2, 3))) static void say(char out[BEL_FINDING_BYTES
 
 /* --- INFO --- */
 
-/* Copies the value of a line `name:value`; empty if there is none. */
-static void find(struct bel_view info, const char *name, char *out, size_t room)
-{
-    const char *at = info.data, *end = at + info.bytes;
-    size_t name_bytes = strlen(name);
-    out[0] = 0;
-    while (at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        if (line_end == NULL) line_end = end;
-        size_t bytes = (size_t)(line_end - at);
-        if (bytes > name_bytes && memcmp(at, name, name_bytes) == 0 && at[name_bytes] == ':') {
-            size_t value = bytes - name_bytes - 1;
-            if (value > 0 && at[bytes - 1] == '\r') value--;
-            (void)snprintf(out, room, "%.*s", (int)value, at + name_bytes + 1);
-            return;
-        }
-        at = line_end + 1;
-    }
-}
-
 static void take_info(void *owner, const struct bel_value *value)
 {
     struct examiner *examiner = owner;
@@ -106,21 +87,24 @@ static void take_info(void *owner, const struct bel_value *value)
     char number[FIELD_BYTES], port[16];
     *report = (struct report){.replicas = 0};
     if (info.bytes == 0) return;
-    find(info, "run_id", report->run_id, sizeof report->run_id);
-    find(info, "redis_version", report->redis, sizeof report->redis);
-    find(info, "valkey_version", report->valkey, sizeof report->valkey);
-    find(info, "redis_mode", report->mode, sizeof report->mode);
-    if (report->mode[0] == 0) find(info, "server_mode", report->mode, sizeof report->mode);
-    find(info, "role", report->role, sizeof report->role);
-    find(info, "maxmemory_policy", report->policy, sizeof report->policy);
-    find(info, "aof_enabled", report->aof, sizeof report->aof);
-    find(info, "rdb_last_bgsave_status", report->snapshot_status, sizeof report->snapshot_status);
-    find(info, "aof_last_write_status", report->aof_status, sizeof report->aof_status);
-    find(info, "loading", report->loading, sizeof report->loading);
-    find(info, "master_host", number, sizeof number);
-    find(info, "master_port", port, sizeof port);
+    bel__info_find(info, "run_id", report->run_id, sizeof report->run_id);
+    bel__info_find(info, "redis_version", report->redis, sizeof report->redis);
+    bel__info_find(info, "valkey_version", report->valkey, sizeof report->valkey);
+    bel__info_find(info, "redis_mode", report->mode, sizeof report->mode);
+    if (report->mode[0] == 0) {
+        bel__info_find(info, "server_mode", report->mode, sizeof report->mode);
+    }
+    bel__info_find(info, "role", report->role, sizeof report->role);
+    bel__info_find(info, "maxmemory_policy", report->policy, sizeof report->policy);
+    bel__info_find(info, "aof_enabled", report->aof, sizeof report->aof);
+    bel__info_find(info, "rdb_last_bgsave_status", report->snapshot_status,
+                   sizeof report->snapshot_status);
+    bel__info_find(info, "aof_last_write_status", report->aof_status, sizeof report->aof_status);
+    bel__info_find(info, "loading", report->loading, sizeof report->loading);
+    bel__info_find(info, "master_host", number, sizeof number);
+    bel__info_find(info, "master_port", port, sizeof port);
     (void)snprintf(report->primary, sizeof report->primary, "%.100s:%s", number, port);
-    find(info, "connected_slaves", number, sizeof number);
+    bel__info_find(info, "connected_slaves", number, sizeof number);
     (void)!bel__parse_u64(number, strlen(number), 0, UINT32_MAX, &report->replicas);
 }
 

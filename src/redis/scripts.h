@@ -64,6 +64,7 @@ struct bel_script {
     const char *name;
     const char *sha; /* SHA-1 in hexadecimal, by which EVALSHA names it */
     struct bel_view text;
+    bool is_adding;     /* refused by a server whose memory is full, see embed.py */
     bool is_faststream; /* of topics of this layout: other keys, and the revision as an argument */
 };
 

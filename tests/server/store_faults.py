@@ -3,13 +3,22 @@
 
 Every redis-server is the test's own. Nothing is timed: what a test waits for has a deadline.
 """
+import os
+import shutil
+
 from redis_rig import Node, Redis, need_redis
-from rig import Refusal, main
+from rig import Refusal, main, until
+from web import Web
 
 
 def code(client, *words):
     """The first word of an error."""
     return client.refused(*words).split()[0]
+
+
+def facts(client):
+    lines = client.ask("INFO", "store").split("\r\n")
+    return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
 def read(client):
@@ -56,6 +65,92 @@ def test_a_full_server_refuses_what_adds_and_nothing_else():
         assert client.ask("GET", "t", "new") is None
         store.ask("CONFIG", "SET", "maxmemory", "0")
         assert client.ask(*again, "new", "CONFLICT", "keep") == "new"
+
+
+def ready(web):
+    """The status of /readyz."""
+    return web.ask("GET", "/readyz")[0]
+
+
+def cut(store):
+    """Closes the connections of all others."""
+    assert store.ask("CLIENT", "KILL", "TYPE", "pubsub") > 0
+
+
+def test_data_that_is_gone_is_told():
+    with Redis() as redis, Node(redis.url()) as server, Node(redis.url()) as other, \
+            server.client() as client, redis.client() as store:
+        client.ask("SCHEDULE", "t", "x", "ID", "a", "IN", "1h")
+        for node in (server, other):
+            with node.client() as asking:
+                until(lambda: facts(asking)["store_origin"], "the origin")
+                assert facts(asking)["store_origin"] == store.ask("GET", "{belfry}:origin")
+                assert facts(asking)["store_data_losses"] == "0"
+        for losses, words in enumerate((["FLUSHALL"], ["SWAPDB", "0", "1"]), 1):
+            store.ask(*words)
+            for node in (server, other):
+                with node.client() as asking:
+                    until(lambda: facts(asking)["store_data_losses"] == str(losses), words)
+                until(lambda: node.log().count("store has lost its data") == losses, node.log)
+        assert client.ask("SCHEDULE", "t", "x", "ID", "a", "IN", "1h") == "a"
+    with Redis() as redis, Node(redis.url()) as server, server.client() as client:
+        until(lambda: facts(client)["store_origin"], "the origin")
+        redis.kill()
+        redis.start()
+        until(lambda: "store has lost its data" in server.log(), server.log)
+        cut_off = server.log().count("store has lost its data")
+        with redis.client() as store:
+            cut(store)
+        until(lambda: server.log().count("connected again") == 2, server.log)
+        assert cut_off == 1 and facts(client)["store_data_losses"] == "1"
+
+
+def test_a_policy_that_evicts_refuses_what_adds():
+    with Redis() as redis, Node(redis.url()) as server, server.client() as client, \
+            redis.client() as store:
+        web = Web(server)
+        client.ask("SCHEDULE", "t", "x", "ID", "a")
+        client.ask("SCHEDULE", "t", "x", "ID", "b", "IN", "1h")
+        for meets in (lambda: None, lambda: cut(store)):  # in time, and after a reconnection
+            store.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            meets()
+            until(lambda: ready(web) == 503, "not ready")
+            text = client.refused("SCHEDULE", "t", "x")
+            assert text == (f"IO nothing was changed: 127.0.0.1:{redis.port} may delete timers: set "
+                            "maxmemory-policy to noeviction"), text
+            assert client.ask("RESCHEDULE", "t", "b", "IN", "2h") == 1
+            ((token, *_),) = client.ask("CLAIM", "t")
+            client.ask("RELEASE", token)
+            assert "allkeys-lru" in facts(client)["store_trouble"]
+            until(lambda: "store cannot take timers" in server.log(), server.log)
+            store.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+            meets()
+            until(lambda: ready(web) == 200, "ready")
+            assert client.ask("SCHEDULE", "t", "x", "ID", "a", "CONFLICT", "keep") == "a"
+            assert facts(client)["store_trouble"] == ""
+        until(lambda: "store can take timers again" in server.log(), server.log)
+        web.close()
+
+
+def test_a_disk_that_fails_is_told():
+    with Redis("--save", "3600 1000000") as redis, Node(redis.url()) as server, \
+            server.client() as client, redis.client() as store:
+        web = Web(server)
+        client.ask("SCHEDULE", "t", "x", "ID", "a")
+        dump = os.path.join(redis.folder, "dump.rdb")
+        os.makedirs(os.path.join(dump, "in the way"))
+        store.ask("BGSAVE")
+        until(lambda: "rdb_last_bgsave_status:err" in store.ask("INFO", "persistence"), "BGSAVE")
+        text = client.refused("SCHEDULE", "t", "x")
+        assert text.startswith("IO ") and "MISCONF" in text, text
+        assert ready(web) == 503
+        until(lambda: "store cannot take timers" in server.log() and "its disk" in server.log(),
+              server.log)
+        shutil.rmtree(dump)
+        store.ask("BGSAVE")
+        until(lambda: ready(web) == 200, "ready")
+        assert client.ask("SCHEDULE", "t", "x", "ID", "b") == "b"
+        web.close()
 
 
 need_redis()

@@ -34,7 +34,8 @@ def main(output, *sources):
         out.append(f"static const unsigned char {name}_text[] = {{{digits}}};\n")
         sha = hashlib.sha1(text).hexdigest()
         rows.append(f'    [BEL_SCRIPT_{name.upper()}] = {{"{name}", "{sha}", '
-                    f"{{{name}_text, sizeof {name}_text}}, {str(is_faststream).lower()}}},\n")
+                    f"{{{name}_text, sizeof {name}_text}}, "
+                    f"{str(source.stem in ADDING).lower()}, {str(is_faststream).lower()}}},\n")
     out.append("const struct bel_script bel__scripts[BEL_SCRIPTS] = {\n" + "".join(rows) + "};\n")
     pathlib.Path(output).write_text("\n".join(out))
 

@@ -21,6 +21,7 @@
  */
 #include "redis/servers/calls.h"
 
+#include "redis/servers/health.h"
 #include "redis/servers/proof.h"
 #include "redis/servers/redirect.h"
 #include "redis/servers/server.h"
@@ -154,11 +155,13 @@ static void leave(struct bel_server_call *call)
 
 /* --- Redirects --- */
 
-static void note_trouble(struct bel_server_call *call, const struct bel_value *error)
+static void note_trouble(const struct bel_server *from, const struct bel_value *error)
 {
+    char name[BEL_SERVER_NAME_BYTES];
     struct bel_view text = bel__view_head(error->text, QUOTED_BYTES_MAX);
-    (void)bel__why_say(&call->servers->why, 0, "the server replied: %.*s", (int)text.bytes,
-                       (const char *)text.data);
+    bel__server_print(from, name);
+    (void)bel__why_say(&from->servers->why, 0, "%s: the server replied: %.*s", name,
+                       (int)text.bytes, (const char *)text.data);
 }
 
 /* Follows MOVED or ASK, or parks the call if memory has run out. */
@@ -200,7 +203,7 @@ static bool redirect(struct bel_server_call *call, struct bel_server *from,
     if (!is_cluster && (said.kind == BEL_REDIRECT_MOVED || said.kind == BEL_REDIRECT_ASK)) {
         return false;
     }
-    note_trouble(call, error);
+    note_trouble(from, error);
     slot_of(call)->is_disturbed = slot_of(call)->sent > 0;
     if (said.kind == BEL_REDIRECT_MOVED || said.kind == BEL_REDIRECT_ASK) {
         follow(call, from, &said);
@@ -224,6 +227,7 @@ static void ended(struct bel_redis_call *own, const struct bel_redis_reply *repl
     leave(call);
     call->from = reply->err == 0 ? server->number : 0;
     bool is_error = reply->err == 0 && reply->value->type == BEL_VALUE_ERROR;
+    if (is_error) bel__health_hear(server, reply->value);
     if (is_error && redirect(call, server, reply->value)) return;
     if (reply->err == 0 && !is_error && must_prove(call)) {
         bel__proof_keep(server, call, reply);
@@ -283,11 +287,18 @@ static int push(struct bel_server_call *call, struct bel_server *server)
     return 0;
 }
 
+/* Returns whether a server may evict what is added, or this is not known yet. */
+static bool may_lose(const struct bel_server *server)
+{
+    return bel__health_is_open(server) || bel__health_refuses(server, NULL);
+}
+
 /* Returns the server that a call goes to now; NULL if there is none. */
 static struct bel_server *target_of(const struct bel_server_call *call)
 {
     struct bel_server *server = wanted_of(call);
     if (server == NULL || server->connection == NULL || server->is_replica) return NULL;
+    if (call->is_adding && may_lose(server)) return NULL;
     return must_prove(call) && bel__server_lacks_replicas(server) ? NULL : server;
 }
 
@@ -344,11 +355,14 @@ static struct bel_mono try_to_send(struct bel_server_call *call)
     return call->deadline;
 }
 
-/* Returns whether a change cannot be proved now, which is better said before it is made. */
-static bool is_refused(const struct bel_server_call *call)
+/* Returns whether a change cannot be proved or would not last, which is better said before it is
+ * made. */
+static bool is_refused(const struct bel_server_call *call, struct bel_why *why)
 {
-    const struct bel_server *server = must_prove(call) ? wanted_of(call) : NULL;
-    return server != NULL && bel__proof_refuses(server, NULL);
+    const struct bel_server *server = wanted_of(call);
+    if (server == NULL || !bel__server_is_ready(server)) return false;
+    if (call->is_adding && bel__health_refuses(server, why)) return true;
+    return must_prove(call) && bel__proof_refuses(server, why);
 }
 
 struct bel_mono bel__calls_pump(struct bel_servers *servers)
@@ -362,7 +376,7 @@ struct bel_mono bel__calls_pump(struct bel_servers *servers)
     for (struct bel_link *link = bel__list_first(&servers->parked); link != NULL; link = next) {
         struct bel_server_call *call = call_of(link);
         next = bel__list_next(&servers->parked, link);
-        if (call->deadline.ns <= servers->now.ns || is_refused(call)) {
+        if (call->deadline.ns <= servers->now.ns || is_refused(call, NULL)) {
             unpark(call);
             bel__list_append(&late, &call->link);
             continue;
@@ -374,9 +388,8 @@ struct bel_mono bel__calls_pump(struct bel_servers *servers)
     /* Only now: `done` may send calls, which sets pump_at. */
     for (struct bel_link *link; (link = bel__list_take_first(&late)) != NULL;) {
         struct bel_server_call *call = call_of(link);
-        struct bel_server *server = wanted_of(call);
         struct bel_why why;
-        if (is_refused(call) && bel__proof_refuses(server, &why)) {
+        if (is_refused(call, &why)) {
             end_unsent(call, BEL_EIO, why.text);
         } else {
             end_unsent(call, BEL_EBUSY, reason(call));
@@ -407,7 +420,9 @@ void bel__calls_take_unfit_back(struct bel_server *server)
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&server->calls); link != NULL; link = next) {
         next = bel__list_next(&server->calls, link);
-        if (server->is_replica || must_prove(call_of(link))) take_back(server, call_of(link));
+        struct bel_server_call *call = call_of(link);
+        bool is_unfit = must_prove(call) || (call->is_adding && may_lose(server));
+        if (server->is_replica || is_unfit) take_back(server, call);
     }
 }
 

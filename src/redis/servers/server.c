@@ -4,6 +4,7 @@
 #include "core/units.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,4 +159,16 @@ bool bel__server_is_ready(const struct bel_server *server)
 {
     return server->connection != NULL &&
            bel__redis_link_state(server->connection) == BEL_REDIS_LINK_READY;
+}
+
+void bel__server_print(const struct bel_server *server, char out[BEL_SERVER_NAME_BYTES])
+{
+    const char *host = server->host;
+    if (host == NULL) {
+        (void)snprintf(out, BEL_SERVER_NAME_BYTES, "%.100s", server->servers->options.path);
+        return;
+    }
+    bool is_six = strchr(host, ':') != NULL;
+    (void)snprintf(out, BEL_SERVER_NAME_BYTES, is_six ? "[%.100s]:%u" : "%.100s:%u", host,
+                   (unsigned)server->port);
 }

@@ -36,6 +36,9 @@ void bel__server_call_end(struct bel_server_call *call, const struct bel_redis_r
 
 bool bel__server_is_ready(const struct bel_server *server);
 
+/* Prints the address of a server. */
+void bel__server_print(const struct bel_server *server, char out[BEL_SERVER_NAME_BYTES]);
+
 /* Under `wait`: returns whether too few replicas are connected, or it is not known how many. */
 bool bel__server_lacks_replicas(const struct bel_server *server);
 

@@ -9,12 +9,14 @@
 #include "redis/servers/calls.h"
 #include "redis/servers/channels.h"
 #include "redis/servers/cluster.h"
+#include "redis/servers/health.h"
 #include "redis/servers/probe.h"
 #include "redis/servers/proof.h"
 #include "redis/servers/sentinel.h"
 #include "redis/servers/server.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct bel_server *server_of(struct bel_link *link)
@@ -41,6 +43,7 @@ static void changed(struct bel_redis_link *link, void *owner)
     servers->cluster.is_fresh = true;
     if (bel__redis_link_state(link) == BEL_REDIS_LINK_READY) {
         bel__probe_begin(server);
+        bel__health_begin(server);
         bel__calls_take_unfit_back(server);
         bel__server_greet(server);
         bel__channels_begin(server);
@@ -202,6 +205,7 @@ struct bel_mono bel__servers_flush(struct bel_servers *servers, struct bel_mono 
         next = earlier(next, bel__sentinels_ask(servers));
     }
     next = earlier(next, bel__probe_all(servers));
+    next = earlier(next, bel__health_ask(servers));
     next = earlier(next, bel__calls_pump(servers));
     bel__proof_ask(servers);
     next = earlier(next, bel__poller_flush(&servers->poller, now));
@@ -240,10 +244,13 @@ bool bel__servers_is_idle(const struct bel_servers *servers)
 
 static void note(const struct bel_server *server, struct bel_server_note *out)
 {
+    struct bel_why why;
+    bel__health_say(server, &why);
     *out = (struct bel_server_note){
         .host = server->host != NULL ? server->host : server->servers->options.path,
         .port = server->port,
         .is_ready = bel__server_is_ready(server) && !server->is_replica,
+        .is_ailing = why.text[0] != 0,
         .connections = bel__redis_link_connections(server->connection),
         .server = bel__redis_link_server(server->connection),
     };
@@ -272,4 +279,27 @@ const char *bel__servers_why(const struct bel_servers *servers)
         if (why[0] != 0) return why;
     }
     return servers->why.text[0] != 0 ? servers->why.text : bel__sentinels_why(servers);
+}
+
+bool bel__servers_ail(const struct bel_servers *servers, struct bel_why *out)
+{
+    struct bel_why own = {.text = ""}, *why = out != NULL ? out : &own;
+    why->text[0] = 0;
+    for (struct bel_server *server = first_of(servers); server != NULL; server = next_of(server)) {
+        if (server->slots_count == 0 || !bel__server_is_ready(server)) continue;
+        bel__health_say(server, why);
+        if (why->text[0] != 0) return true;
+    }
+    return false;
+}
+
+void bel__servers_print(const struct bel_servers *servers, uint16_t slot,
+                        char out[BEL_SERVER_NAME_BYTES])
+{
+    const struct bel_server *server = servers->slots[servers->slots_count == 1 ? 0 : slot].server;
+    if (server == NULL) {
+        (void)snprintf(out, BEL_SERVER_NAME_BYTES, "the server");
+    } else {
+        bel__server_print(server, out);
+    }
 }

@@ -43,6 +43,10 @@ struct bel_servers;        /* opaque */
 struct bel_servers_memory; /* opaque */
 struct bel_tls;
 
+enum {
+    BEL_SERVER_NAME_BYTES = 112, /* of an address and a port; longer ones are cut */
+};
+
 enum bel_durability {
     BEL_DURABILITY_ASYNC, /* a change is answered when the primary has made it */
     BEL_DURABILITY_WAIT,  /* when so many replicas have it, too */
@@ -65,6 +69,7 @@ struct bel_servers_options {
     uint32_t connect_ms;    /* for one attempt to connect; 0: the default of a link */
     uint32_t call_ms;       /* for calls that have no timeout; 0: the default of a link */
     size_t reply_bytes_max; /* of one reply; 0: the default of a link */
+    uint32_t health_ms;     /* how often a primary is asked how it is; 0: never */
     const char *name_space; /* as the URL has it; NULL: it has none */
     struct bel_servers_memory *memory; /* private: of what bel__servers_parse() has set */
 };
@@ -100,6 +105,7 @@ struct bel_server_call {
     struct bel_view command; /* borrowed: one whole command in RESP */
     uint16_t slot;           /* of all its keys, see slot.h */
     bool is_write;           /* a change that `wait` must prove, before its reply is given */
+    bool is_adding;          /* refused while the server may evict what it adds */
     uint32_t timeout_ms;     /* until the reply; 0: as in the options */
     /* Returns commands that create all keys of the command, each of one key and without an effect
      * if its key exists, and their number, ASKING included; NULL, or 0 commands: this cannot be
@@ -165,6 +171,15 @@ bool bel__servers_is_idle(const struct bel_servers *servers);
 /* Returns why the last connection has failed; empty if none has. */
 const char *bel__servers_why(const struct bel_servers *servers);
 
+/* Sets `out` to what is wrong with a server that can be reached: it may evict timers, or refuses
+ * changes. Returns false if nothing is known to be wrong. `out` may be NULL. */
+bool bel__servers_ail(const struct bel_servers *servers, struct bel_why *out);
+
+/* Prints the name of the server that has a slot, as messages have it: 10.0.0.7:6379; or "the
+ * server" if none has. */
+void bel__servers_print(const struct bel_servers *servers, uint16_t slot,
+                        char out[BEL_SERVER_NAME_BYTES]);
+
 /* Returns whether every key can be reached now. */
 bool bel__servers_is_ready(const struct bel_servers *servers);
 
@@ -173,6 +188,7 @@ struct bel_server_note {
     const char *host;                      /* or the path of a Unix socket */
     uint16_t port;                         /* 0: a path */
     bool is_ready;                         /* connected */
+    bool is_ailing;                        /* see bel__servers_ail() */
     uint64_t connections;                  /* how many times it has become so */
     const struct bel_redis_server *server; /* what it told about itself when it became so */
 };

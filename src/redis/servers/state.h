@@ -10,6 +10,7 @@
  *     sentinel.c    which server is the primary        probe.c       what role a server has
  *     calls.c       the way of a call                  proof.c       WAIT
  *     server.c      one server                         redirect.c    what an error reply says
+ *     health.c      what a server says about itself
  *
  * A file calls those below it.
  */
@@ -43,8 +44,14 @@ struct bel_server {
     bool knows_replicas;  /* its role was asked on this connection */
     uint32_t replicas;    /* that are connected to it */
     struct bel_redis_call role;
-    struct bel_mono probe_at; /* when to ask for its role again */
-    bool is_probing;          /* `role` is under way */
+    struct bel_mono probe_at;     /* when to ask for its role again */
+    bool is_probing;              /* `role` is under way */
+    struct bel_redis_call health; /* see health.h, as are the next five */
+    struct bel_mono health_at;    /* when to ask again */
+    bool is_examined;             /* `health` is under way */
+    bool is_new;                  /* it is the first one of this connection */
+    bool has_disk_failed;
+    char policy[32]; /* maxmemory-policy; empty: not known */
     struct bel_redis_call wait;
     struct bel_buffer wait_command;
     struct bel_list kept;      /* calls with a reply that is not proved yet */

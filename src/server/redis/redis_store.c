@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "redis/examine.h"
+#include "redis/origin.h"
 #include "redis/place.h"
 #include "redis/presence.h"
 #include "redis/redis.h"
@@ -26,6 +27,7 @@ enum {
     CONNECT_MS = 2000,
     CONNECT_POLL_MS = 20,
     WHY_AGAIN_MS = 10000, /* until another reason is logged */
+    HEALTH_MS = 10000,    /* how often primaries are asked how they are */
 };
 
 struct redis_store {
@@ -41,8 +43,13 @@ struct redis_store {
     struct bel_mono why_logged, lost;  /* lost: when the servers could not be reached any more */
     struct bel_virtual_clock clock;    /* zeroed: the clock is the system's */
     uv_timer_t clock_timer;
+    struct bel_origin origin;
+    uv_timer_t origin_timer;
+    uint64_t losses;   /* of the data, that were logged */
+    uint64_t looked;   /* the connections there were when the origin was looked at */
     uint64_t replicas; /* that were connected at the start */
     bool was_ready;    /* the last state logged */
+    bool was_ailing;
     bool was_ever_ready;
 };
 
@@ -200,6 +207,8 @@ static int parse(struct redis_store *store)
     store->redis_options.is_virtual = config->is_virtual;
     bel__presence_name(store->redis_options.name_space, store->name);
     store->redis_options.servers.name = store->name;
+    store->redis_options.servers.health_ms = HEALTH_MS;
+    bel__origin_init(&store->origin, store->redis_options.name_space);
     store->redis_options.servers.replicas = config->replicas;
     store->redis_options.servers.durability = config->durability == BEL_CONFIG_DURABILITY_WAIT
                                                   ? BEL_DURABILITY_WAIT
@@ -233,6 +242,7 @@ static int create(const struct bel_server_store_options *options, struct bel_ser
     if (err == 0) err = examine(store);
     if (err == 0) err = take_clock(store);
     if (err) {
+        bel__origin_finish(&store->origin);
         bel__virtual_clock_finish(&store->clock);
         bel__redis_forget(&store->redis_options);
         free(store);
@@ -274,9 +284,9 @@ static bool is_ready(const struct bel_server_store *store)
     const struct bel_servers *servers = bel__redis_servers(const_of(store)->redis);
     size_t count = bel__servers_note(servers, notes, PRIMARIES_SHOWN);
     for (size_t i = 0; i < count && i < PRIMARIES_SHOWN; i++) {
-        if (notes[i].is_ready) return true;
+        if (notes[i].is_ready && !notes[i].is_ailing) return true;
     }
-    return bel__servers_is_ready(servers);
+    return bel__servers_is_ready(servers) && !bel__servers_ail(servers, NULL);
 }
 
 /* Takes turns until the connections are there, which the examination has seen before, so that the
@@ -318,9 +328,26 @@ static void on_clock_time(uv_timer_t *timer)
     bel__loop_wake(store->loop);
 }
 
+static void look_at_origin(struct redis_store *store)
+{
+    store->looked = store->stats.connections;
+    bel__origin_look(&store->origin, store->redis, store->options.clock->now.real);
+    bel__loop_wake(store->loop);
+}
+
+static void on_origin_time(uv_timer_t *timer)
+{
+    look_at_origin(timer->data);
+}
+
 static int start(struct bel_server_store *store)
 {
     struct redis_store *redis = redis_of(store);
+    (void)uv_timer_init(&redis->loop->uv, &redis->origin_timer);
+    redis->origin_timer.data = redis;
+    look_at_origin(redis);
+    (void)uv_timer_start(&redis->origin_timer, on_origin_time, BEL_ORIGIN_LOOK_MS,
+                         BEL_ORIGIN_LOOK_MS);
     if (!redis->options.config->is_virtual) return 0;
     (void)uv_timer_init(&redis->loop->uv, &redis->clock_timer);
     redis->clock_timer.data = redis;
@@ -372,6 +399,36 @@ static void log_why(struct redis_store *store, const char *why)
     (void)snprintf(store->why, sizeof store->why, "%s", why);
 }
 
+/* Logs that the timers are gone, once each time; and looks again after each new connection. */
+static void watch_origin(struct redis_store *store)
+{
+    if (store->losses != store->origin.losses) {
+        store->losses = store->origin.losses;
+        BEL_LOG(store->options.log, BEL_LOG_ERROR,
+                "store has lost its data; timers that were acknowledged are gone",
+                BEL_LOG_TEXT("store", store->shown),
+                BEL_LOG_TEXT("why", "FLUSHALL, SWAPDB, or a restart of a server without its data"),
+                BEL_LOG_TEXT("missing", store->origin.key));
+    }
+    if (store->looked != store->stats.connections) look_at_origin(store);
+}
+
+/* Logs that servers that can be reached cannot be relied upon, and when they can be again. */
+static void watch_health(struct redis_store *store)
+{
+    struct bel_why why;
+    bool is_ailing = bel__servers_ail(bel__redis_servers(store->redis), &why);
+    if (is_ailing == store->was_ailing) return;
+    store->was_ailing = is_ailing;
+    if (is_ailing) {
+        BEL_LOG(store->options.log, BEL_LOG_ERROR, "store cannot take timers",
+                BEL_LOG_TEXT("store", store->shown), BEL_LOG_TEXT("why", why.text));
+    } else {
+        BEL_LOG(store->options.log, BEL_LOG_INFO, "store can take timers again",
+                BEL_LOG_TEXT("store", store->shown));
+    }
+}
+
 static int watch(struct bel_server_store *store)
 {
     struct redis_store *redis = redis_of(store);
@@ -384,6 +441,8 @@ static int watch(struct bel_server_store *store)
     } else if (!is_ready_now) {
         log_why(redis, why);
     }
+    watch_origin(redis);
+    watch_health(redis);
     return redis->clock.is_lost ? BEL_ECONFLICT : 0;
 }
 
@@ -422,9 +481,12 @@ static void tell(const struct bel_server_store *store, struct bel_info_page *pag
     const struct bel_config *config = redis->options.config;
     const struct bel_servers *servers = bel__redis_servers(redis->redis);
     struct bel_server_note notes[PRIMARIES_SHOWN];
+    struct bel_why ailment;
     bel__info_line(page, "store:redis");
     bel__info_line(page, "durability:%s", durability_of(config));
     bel__info_line(page, "store_ready:%d", is_complete(redis));
+    bel__info_line(page, "store_data_losses:%" PRIu64, redis->origin.losses);
+    (void)bel__servers_ail(servers, &ailment);
     if (page->scope != NULL) return;
     bel__info_line(page, "store_url:%s", redis->shown);
     bel__info_line(page, "store_db:%" PRIu32, redis->redis_options.servers.db);
@@ -434,6 +496,8 @@ static void tell(const struct bel_server_store *store, struct bel_info_page *pag
     bel__info_line(page, "store_connections:%" PRIu64, redis->stats.connections);
     bel__info_line(page, "store_last_failure:%s", bel__servers_why(servers));
     size_t count = bel__servers_note(servers, notes, PRIMARIES_SHOWN);
+    bel__info_line(page, "store_trouble:%s", ailment.text);
+    bel__info_line(page, "store_origin:%s", redis->origin.text);
     bel__info_line(page, "store_primaries:%zu", count);
     for (size_t i = 0; i < count && i < PRIMARIES_SHOWN; i++) {
         tell_primary(page, i, &notes[i]);
@@ -462,6 +526,7 @@ static void destroy(struct bel_server_store *store)
 {
     struct redis_store *redis = redis_of(store);
     assert(redis->redis == NULL);
+    bel__origin_finish(&redis->origin);
     bel__virtual_clock_finish(&redis->clock);
     bel__redis_forget(&redis->redis_options);
     free(redis);
