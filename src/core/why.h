@@ -39,6 +39,18 @@ __attribute__((format(printf, 3, 4))) static inline int bel__why_say(struct bel_
     return err;
 }
 
+/* Ends a text that snprintf() has cut, and has told its whole length, with the last whole word. */
+static inline void bel__why_cut(char *text, size_t room, int whole)
+{
+    static const char dots[] = " ...";
+    if (whole < 0 || (size_t)whole < room || room < 2 * sizeof dots) return;
+    size_t end = room - sizeof dots;
+    while (end > room / 2 && text[end] != ' ') {
+        end--;
+    }
+    memcpy(text + end, dots, sizeof dots);
+}
+
 /* Copies the message to a public struct, of which `out` is the text, unless that is NULL. */
 static inline int bel__why_pass(char out[BEL_WHY_BYTES], int err, const struct bel_why *why)
 {

@@ -264,7 +264,7 @@ static void begin(struct bel_operation *operation)
         ask_topics(operation);
         return;
     }
-    batch = bel__batch_plain(operation->node);
+    batch = bel__batch_reading(operation->node);
     if (batch == NULL) {
         bel__operation_fail(operation, BEL_ENOMEM, NULL);
         return;

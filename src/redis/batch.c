@@ -22,6 +22,7 @@
 #include "core/units.h"
 #include "core/view.h"
 #include "redis/layouts.h"
+#include "redis/outcome.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -82,6 +83,7 @@ struct bel_batch {
     bool is_alone;
     bool is_under_way; /* counted in the partition */
     bool is_again;     /* sent again; holds the topic */
+    bool is_reading;   /* a plain command that changes nothing */
     bool is_unchecked; /* the script does not compare the revision of the layout */
 };
 
@@ -176,6 +178,13 @@ struct bel_batch *bel__batch_of_layout(struct bel_redis *node, struct bel_redis_
 struct bel_batch *bel__batch_plain(struct bel_redis *node)
 {
     return open_batch(node, NULL, NULL);
+}
+
+struct bel_batch *bel__batch_reading(struct bel_redis *node)
+{
+    struct bel_batch *batch = open_batch(node, NULL, NULL);
+    if (batch != NULL) batch->is_reading = true;
+    return batch;
 }
 
 void bel__batch_item(struct bel_batch *batch, struct bel_item *item, size_t results)
@@ -395,9 +404,8 @@ static void move(struct bel_batch *batch, int64_t count)
 {
     struct bel_redis *node = batch->node;
     node->moved(node, batch->partition, count);
-    end_items(batch, &(struct bel_results){.err = BEL_EIO,
-                                           .why = "the partitions of the topic are being changed",
-                                           .is_moved = true});
+    end_items(batch,
+              &(struct bel_results){.err = BEL_EIO, .why = BEL_OUTCOME_MOVED, .is_moved = true});
 }
 
 /* Takes over what every reply of a script begins with. */
@@ -450,101 +458,13 @@ static void deal(struct bel_batch *batch, const struct bel_value *items, size_t 
         if (is_all && results == 1) {
             part.items = &done;
         } else if (results > count - at) {
-            part =
-                (struct bel_results){.err = BEL_EIO, .why = "the server replied with too little"};
+            part = (struct bel_results){.err = BEL_EIO, .why = BEL_OUTCOME_MISLED};
         } else {
             at += results;
         }
         item->answered(item, &part);
     }
     finish(batch);
-}
-
-static void send_batch(struct bel_batch *batch);
-
-/* Sends a batch again of which nothing was done. Requests that begin from now on come after it. */
-static void send_again(struct bel_batch *batch)
-{
-    if (!batch->is_again) batch->partition->topic->held++;
-    batch->is_again = true;
-    send_batch(batch);
-}
-
-/* Ends a batch with an error reply of the server, or sends it again. */
-static void refuse(struct bel_batch *batch, const struct bel_value *error)
-{
-    char why[BEL_WHY_BYTES];
-    struct bel_view code = bel_value_code(error), text = error->text;
-    if (batch->script != NULL && !batch->is_text && code.bytes == 8 &&
-        memcmp(code.data, "NOSCRIPT", 8) == 0) {
-        batch->is_text = true;
-        send_again(batch);
-        return;
-    }
-    if (batch->script != NULL && bel__view_is(code, "LAYOUT")) {
-        bel__layouts_doubt(batch->partition->topic);
-        fail(batch, BEL_ECONFLICT, layout_changed);
-        return;
-    }
-    bool is_full = bel__view_is(code, "OOM");
-    if (is_full && batch->without != NULL) {
-        batch->script = batch->without;
-        batch->without = NULL;
-        batch->is_text = false;
-        send_again(batch);
-        return;
-    }
-    if (is_full) {
-        fail(batch, BEL_EFULL, BEL_BATCH_FULL);
-        return;
-    }
-    int shown = (int)(text.bytes < sizeof why / 2 ? text.bytes : sizeof why / 2);
-    (void)snprintf(why, sizeof why, "the server replied: %.*s", shown, (const char *)text.data);
-    fail(batch, BEL_EIO, why);
-}
-
-/* Ends a batch that the server has not answered. Says first what has happened: a reply has little
- * room, and the names of servers are long. */
-static void fail_unanswered(struct bel_batch *batch, const struct bel_redis_reply *reply)
-{
-    char why[BEL_WHY_BYTES];
-    const char *reason = reply->why, *servers = bel__servers_why(batch->node->servers);
-    bool has_said = strstr(reason, "nothing was changed") != NULL ||
-                    strstr(reason, "outcome is unknown") != NULL;
-    if (reply->err == BEL_EBUSY) {
-        (void)snprintf(why, sizeof why, "nothing was changed, the store was not reached: %s",
-                       servers[0] != 0 ? servers : reason);
-        reason = why;
-    } else if (reply->err == BEL_EIO && batch->call.is_write && !has_said) {
-        (void)snprintf(why, sizeof why, "the outcome is unknown: %s", reason);
-        reason = why;
-    }
-    fail(batch, reply->err == BEL_ECLOSED ? BEL_ECLOSED : BEL_EIO, reason);
-}
-
-static void replied(struct bel_server_call *call, const struct bel_redis_reply *reply)
-{
-    struct bel_batch *batch = BEL_CONTAINER_OF(call, struct bel_batch, call);
-    assert(reply->is_last);
-    if (reply->err == 0) batch->node->heard = batch->node->now.real;
-    if (reply->err) {
-        fail_unanswered(batch, reply);
-    } else if (reply->value->type == BEL_VALUE_ERROR) {
-        refuse(batch, reply->value);
-    } else if (batch->script == NULL) {
-        deal(batch, reply->value, 1);
-    } else if (is_reply(reply->value) && reply->value->items[1].number == AGAIN) {
-        bool is_late = bel__node_boot_ms(batch->node) - batch->first_sent_ms > PATIENCE_MS;
-        if (is_late) fail(batch, BEL_EIO, "the server has too many timers to end");
-        if (!is_late) send_again(batch);
-    } else if (is_reply(reply->value) && reply->value->items[1].number == MOVED) {
-        move(batch, reply->value->items[2].number);
-    } else if (is_reply(reply->value)) {
-        learn(batch, reply->value);
-        deal(batch, reply->value->items + 3, reply->value->count - 3);
-    } else {
-        fail(batch, BEL_EIO, "the server replied with something else");
-    }
 }
 
 static uint16_t slot_of(const struct bel_batch *batch)
@@ -578,6 +498,152 @@ static bool is_change(const struct bel_script *script)
     return script != NULL && !is_other[script - bel__scripts];
 }
 
+/* Returns whether a batch that has failed can have changed nothing that its caller asked for. */
+static bool is_harmless(const struct bel_batch *batch)
+{
+    if (batch->script != NULL) return !is_change(batch->script);
+    return batch->is_reading;
+}
+
+static void send_batch(struct bel_batch *batch);
+
+/* Sends a batch again of which nothing was done. Requests that begin from now on come after it. */
+static void send_again(struct bel_batch *batch)
+{
+    if (!batch->is_again) batch->partition->topic->held++;
+    batch->is_again = true;
+    send_batch(batch);
+}
+
+/* --- Refusals --- */
+
+/* The first key of a partition that has a wrong type. */
+static const char types_script[] =
+    "for i = 1, #KEYS do local t = redis.call('TYPE', KEYS[i]).ok "
+    "if t ~= 'none' and t ~= ARGV[i] then return KEYS[i] end end return ''";
+
+static void found_key(struct bel_item *item, const struct bel_results *results)
+{
+    struct bel_redis_refusals *refusals = item->owner;
+    refusals->is_looking = false;
+    if (results->err == 0 && results->items[0].type == BEL_VALUE_TEXT) {
+        struct bel_view key = bel__view_head(results->items[0].text, sizeof refusals->key - 1);
+        (void)snprintf(refusals->key, sizeof refusals->key, "%.*s", (int)key.bytes,
+                       (const char *)key.data);
+    }
+    free(item);
+}
+
+/* Looks for the key of a partition that another program has written. */
+static void look_for_key(struct bel_redis *node, struct bel_redis_partition *partition)
+{
+    char key[KEY_BYTES_MAX];
+    struct bel_item *item = calloc(1, sizeof *item);
+    struct bel_batch *batch = item == NULL ? NULL : open_batch(node, partition, NULL);
+    if (batch == NULL) {
+        free(item);
+        return;
+    }
+    batch->is_alone = batch->is_reading = node->refusals.is_looking = true;
+    *item = (struct bel_item){.answered = found_key, .owner = &node->refusals};
+    bel__batch_item(batch, item, 0);
+    bel__batch_word(batch, "EVAL");
+    bel__batch_word(batch, types_script);
+    bel__batch_number(batch, KEYS);
+    for (size_t i = 0; i < KEYS; i++) {
+        bel__batch_text(batch, key_of(batch, i, key));
+    }
+    for (size_t i = 0; i < KEYS; i++) {
+        bel__batch_word(batch, keys[i].is_hash ? "hash" : "zset");
+    }
+}
+
+static void note_refusal(struct bel_batch *batch, struct bel_view code, const char *why)
+{
+    struct bel_redis_refusals *refusals = &batch->node->refusals;
+    refusals->count++;
+    if (refusals->is_looking) return;
+    (void)snprintf(refusals->why, sizeof refusals->why, "%s", why);
+    refusals->key[0] = 0;
+    bool has_keys = batch->script != NULL && batch->layout == NULL;
+    if (has_keys && bel__view_is(code, "WRONGTYPE")) look_for_key(batch->node, batch->partition);
+}
+
+/* Ends a batch with an error reply of the server, or sends it again. */
+static void refuse(struct bel_batch *batch, const struct bel_value *error)
+{
+    struct bel_why why;
+    struct bel_view code = bel_value_code(error);
+    if (batch->script != NULL && !batch->is_text && code.bytes == 8 &&
+        memcmp(code.data, "NOSCRIPT", 8) == 0) {
+        batch->is_text = true;
+        send_again(batch);
+        return;
+    }
+    if (batch->script != NULL && bel__view_is(code, "LAYOUT")) {
+        bel__layouts_doubt(batch->partition->topic);
+        fail(batch, BEL_ECONFLICT, layout_changed);
+        return;
+    }
+    bool is_full = bel__view_is(code, "OOM");
+    if (is_full && batch->without != NULL) {
+        batch->script = batch->without;
+        batch->without = NULL;
+        batch->is_text = false;
+        send_again(batch);
+        return;
+    }
+    if (is_full) {
+        note_refusal(batch, code, BEL_BATCH_FULL);
+        fail(batch, BEL_EFULL, BEL_BATCH_FULL);
+        return;
+    }
+    bel__outcome_refused(batch->node->servers, slot_of(batch), is_harmless(batch), error, &why);
+    note_refusal(batch, code, why.text);
+    fail(batch, BEL_EIO, why.text);
+}
+
+/* Ends a batch that the server has not answered. */
+static void fail_unanswered(struct bel_batch *batch, const struct bel_redis_reply *reply)
+{
+    struct bel_why why;
+    bel__outcome_unanswered(batch->node->servers, slot_of(batch), is_harmless(batch), reply, &why);
+    fail(batch, reply->err == BEL_ECLOSED ? BEL_ECLOSED : BEL_EIO, why.text);
+}
+
+/* Ends a batch with a reply that makes no sense. */
+static void fail_misled(struct bel_batch *batch)
+{
+    struct bel_why why;
+    bel__outcome_misled(batch->node->servers, slot_of(batch), is_harmless(batch), &why);
+    fail(batch, BEL_EIO, why.text);
+}
+
+static void replied(struct bel_server_call *call, const struct bel_redis_reply *reply)
+{
+    struct bel_batch *batch = BEL_CONTAINER_OF(call, struct bel_batch, call);
+    assert(reply->is_last);
+    if (reply->err == 0) batch->node->heard = batch->node->now.real;
+    if (reply->err) {
+        fail_unanswered(batch, reply);
+    } else if (reply->value->type == BEL_VALUE_ERROR) {
+        refuse(batch, reply->value);
+    } else if (batch->script == NULL) {
+        deal(batch, reply->value, 1);
+    } else if (is_reply(reply->value) && reply->value->items[1].number == AGAIN) {
+        bool is_late = bel__node_boot_ms(batch->node) - batch->first_sent_ms > PATIENCE_MS;
+        if (is_late) fail(batch, BEL_EIO, "nothing was changed: too many timers are past");
+        if (!is_late) send_again(batch);
+    } else if (is_reply(reply->value) && reply->value->items[1].number == MOVED) {
+        move(batch, reply->value->items[2].number);
+    } else if (is_reply(reply->value)) {
+        learn(batch, reply->value);
+        deal(batch, reply->value->items + 3, reply->value->count - 3);
+    } else {
+        fail_misled(batch);
+    }
+}
+
 static void send_batch(struct bel_batch *batch)
 {
     struct bel_redis *node = batch->node;
@@ -598,7 +664,7 @@ static void send_batch(struct bel_batch *batch)
     batch->call.command.data = bel__buffer_data(&batch->command);
     batch->call.command.bytes = batch->command.count;
     int err = bel__servers_send(node->servers, &batch->call, node->now.real);
-    if (err) fail(batch, err, "too many commands wait for the server");
+    if (err) fail(batch, err, "nothing was changed: too many commands wait for the server");
 }
 
 /* Returns until when a batch is kept back, so that others can join it; 0: it is sent. It is the

@@ -66,6 +66,9 @@ struct bel_batch *bel__batch_of_layout(struct bel_redis *node, struct bel_redis_
 /* Returns a batch of a plain command: its words are the texts that are added. */
 struct bel_batch *bel__batch_plain(struct bel_redis *node);
 
+/* The same, of a command that changes nothing. */
+struct bel_batch *bel__batch_reading(struct bel_redis *node);
+
 /* Returns whether bel__batch_join() would add to a batch that there is. */
 bool bel__batch_is_open(const struct bel_redis_partition *partition, enum bel_script_name script);
 

@@ -3,6 +3,7 @@
 
 #include "redis/batch.h"
 #include "redis/faststream_token.h"
+#include "redis/outcome.h"
 
 #include "core/utf8.h"
 
@@ -64,6 +65,15 @@ static void set_layout(struct bel_redis *node, struct bel_redis_topic *topic,
     topic->poll_ms = layout->settings.poll_min_ms;
 }
 
+/* Keeps the reason for which a layout was not told. */
+static void note_why(struct bel_redis *node, const struct bel_results *results)
+{
+    struct bel_why why;
+    if (results->err == 0) bel__outcome_misled(node->servers, node->registry_slot, true, &why);
+    (void)snprintf(node->layout_why, sizeof node->layout_why, "%s",
+                   results->err == 0 ? why.text : results->why);
+}
+
 static void told(struct bel_item *item, const struct bel_results *results)
 {
     struct asking *asking = BEL_CONTAINER_OF(item, struct asking, item);
@@ -75,6 +85,7 @@ static void told(struct bel_item *item, const struct bel_results *results)
     asking->node->waits_for_layout = false; /* the first request goes on, or ends with an error */
     if (err) {
         topic->asked_in_vain = asking->node->turns;
+        note_why(asking->node, results);
     } else if (!topic->changes_layout) {
         set_layout(asking->node, topic, layout);
         if (topic->parked > 0) bel__node_mark_all(asking->node, topic);
@@ -89,7 +100,7 @@ static int ask(struct bel_redis *node, struct bel_redis_topic *topic)
     char key[BEL_LAYOUTS_KEY_BYTES];
     if (topic->asks_layout || topic->changes_layout) return 0;
     struct asking *asking = malloc(sizeof *asking);
-    struct bel_batch *batch = asking == NULL ? NULL : bel__batch_plain(node);
+    struct bel_batch *batch = asking == NULL ? NULL : bel__batch_reading(node);
     if (batch == NULL) {
         free(asking);
         return BEL_ENOMEM;
@@ -125,7 +136,7 @@ static void look_at(struct knowledge *known, struct bel_view name)
     struct bel_redis_topic *topic = bel__node_topic(known->node, name);
     if (topic != NULL && topic->knows_layout) return;
     if (topic != NULL && failed_just_now(known->node, topic)) {
-        known->why = "the server did not tell the layout of the topic";
+        known->why = known->node->layout_why;
     } else if (topic == NULL || ask(known->node, topic) != 0) {
         known->why = "memory has run out";
     } else {

@@ -9,6 +9,8 @@
  * calls, because none changes what another one has read, except that it makes the token stale.
  */
 #include "redis/operation.h"
+
+#include "redis/outcome.h"
 #include "redis/record.h"
 
 #include "belfry/backoff.h"
@@ -78,7 +80,7 @@ static bool is_stale(struct bel_operation *operation, const struct bel_value *re
 /* Returns whether a result is not what the script replies with, and then answers so. */
 static bool is_odd(struct bel_operation *operation, bool is_good)
 {
-    if (!is_good) bel__operation_fail(operation, BEL_EIO, "the server replied with something else");
+    if (!is_good) bel__operation_fail(operation, BEL_EIO, BEL_OUTCOME_MISLED);
     return !is_good;
 }
 

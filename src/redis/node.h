@@ -135,10 +135,12 @@ struct bel_redis {
     struct bel_polling polling;
     struct bel_mono kept_until; /* when the first batch is sent that is kept back; or BEL_NEVER */
     struct bel_mono retry;      /* when operations that met a change of partitions begin again */
-    uint64_t served;            /* number of the last claim that got something */
-    uint64_t made;              /* ids made so far */
-    uint64_t turns;             /* taken so far */
-    bool waits_for_layout;      /* the first request does, and so all others */
+    struct bel_redis_refusals refusals;
+    uint64_t served;                /* number of the last claim that got something */
+    uint64_t made;                  /* ids made so far */
+    uint64_t turns;                 /* taken so far */
+    bool waits_for_layout;          /* the first request does, and so all others */
+    char layout_why[BEL_WHY_BYTES]; /* why the last one was not told */
 };
 
 /* Returns whether scripts get the time from the node. */

@@ -6,6 +6,7 @@
 #include "redis/operation.h"
 
 #include "redis/layouts.h"
+#include "redis/outcome.h"
 
 #include "core/units.h"
 #include "telling/telling.h"
@@ -111,8 +112,9 @@ int bel__operation_refuse(struct bel_operation *operation, int err, const char *
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(operation->reply.why, sizeof operation->reply.why, format, args);
+    int bytes = vsnprintf(operation->reply.why, sizeof operation->reply.why, format, args);
     va_end(args);
+    bel__why_cut(operation->reply.why, sizeof operation->reply.why, bytes);
     operation->reply.err = err;
     return err;
 }
@@ -138,7 +140,8 @@ void bel__operation_note(struct bel_operation *operation, int err, const char *w
     char *noted = operation->reply.why;
     if (noted[0] != 0) return;
     const char *text = why != NULL && why[0] != 0 ? why : bel_error_text(err);
-    (void)snprintf(noted, sizeof operation->reply.why, "%s", text);
+    int bytes = snprintf(noted, sizeof operation->reply.why, "%s", text);
+    bel__why_cut(noted, sizeof operation->reply.why, bytes);
 }
 
 void bel__operation_stop(struct bel_operation *operation, int err, uint64_t count, const char *done)
@@ -261,7 +264,7 @@ void bel__operation_restart(struct bel_operation *operation)
         return;
     }
     if (operation->restarts++ == RESTARTS_MAX) {
-        bel__operation_fail(operation, BEL_EIO, "the partitions of the topic are being changed");
+        bel__operation_fail(operation, BEL_EIO, BEL_OUTCOME_MOVED);
         return;
     }
     release(operation);

@@ -13,6 +13,7 @@
 #include "redis/layouts.h"
 #include "redis/news.h"
 #include "redis/operation.h"
+#include "redis/outcome.h"
 
 #include "core/units.h"
 
@@ -90,7 +91,8 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 static void answer_at_once(struct bel_request *request, int err, const char *why)
 {
     request->own.reply = (struct bel_reply){.err = err};
-    (void)snprintf(request->own.reply.why, sizeof request->own.reply.why, "%s", why);
+    int bytes = snprintf(request->own.reply.why, sizeof request->own.reply.why, "%s", why);
+    bel__why_cut(request->own.reply.why, sizeof request->own.reply.why, bytes);
     request->done(request, &request->own.reply);
 }
 
@@ -222,6 +224,18 @@ static struct bel_mono wait_end(const struct bel_operation *operation)
     return call_end(node, is_heard ? node->heard : operation->asked);
 }
 
+static void give_up(struct bel_operation *operation)
+{
+    const struct bel_redis_topic *topic = operation->topics_count > 0 ? operation->topics[0] : NULL;
+    uint16_t slot = topic != NULL ? topic->partitions[0]->slot : operation->node->registry_slot;
+    const struct bel_redis_reply late = {.err = BEL_EIO,
+                                         .why = "no reply in time to the requests before"};
+    bool is_harmless = operation->restarts == 0; /* otherwise a part may have been carried out */
+    struct bel_why why;
+    bel__outcome_unanswered(operation->node->servers, slot, is_harmless, &late, &why);
+    bel__operation_fail(operation, BEL_EIO, why.text);
+}
+
 static void begin_waiting(struct bel_redis *node)
 {
     struct bel_link *link = bel__list_first(&node->waiting), *next;
@@ -230,7 +244,7 @@ static void begin_waiting(struct bel_redis *node)
         struct bel_operation *operation = BEL_CONTAINER_OF(link, struct bel_operation, link);
         next = bel__list_next(&node->waiting, link);
         if (node->now.real.ns > wait_end(operation).ns) {
-            bel__operation_fail(operation, BEL_EIO, "no reply in time to the requests before");
+            give_up(operation);
         } else {
             try_to_begin(operation);
         }
@@ -484,6 +498,11 @@ bool bel__redis_does(enum bel_verb verb)
 const struct bel_servers *bel__redis_servers(const struct bel_redis *redis)
 {
     return redis->servers;
+}
+
+const struct bel_redis_refusals *bel__redis_refusals(const struct bel_redis *redis)
+{
+    return &redis->refusals;
 }
 
 bool bel__redis_is_idle(const struct bel_redis *redis)

@@ -24,6 +24,7 @@ struct bel_redis;
 
 enum {
     BEL_REDIS_NAMESPACE_BYTES_MAX = 64,
+    BEL_REDIS_KEY_BYTES = 256, /* of a key in a message; a longer one is cut */
 };
 
 struct bel_redis_options {
@@ -72,6 +73,17 @@ bool bel__redis_does(enum bel_verb verb);
 
 /* Returns the servers that a backend uses, to tell of them. */
 const struct bel_servers *bel__redis_servers(const struct bel_redis *redis);
+
+/* The requests that servers have refused with an error that is not about the request, such as
+ * MISCONF or WRONGTYPE. */
+struct bel_redis_refusals {
+    uint64_t count;
+    char why[BEL_WHY_BYTES];       /* of the last one */
+    char key[BEL_REDIS_KEY_BYTES]; /* of another type than it should have; empty: none was found */
+    bool is_looking;               /* for such a key */
+};
+
+const struct bel_redis_refusals *bel__redis_refusals(const struct bel_redis *redis);
 
 /* Returns whether nothing is under way: no request has begun that is not a waiting claim, and every
  * command was answered. For tests with a virtual clock. */

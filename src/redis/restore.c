@@ -6,6 +6,7 @@
  */
 #include "redis/cursor.h"
 #include "redis/operation.h"
+#include "redis/outcome.h"
 #include "redis/record.h"
 #include "redis/rule.h"
 
@@ -169,7 +170,7 @@ static void restored(struct bel_item *item, const struct bel_results *results)
         operation->reply.id = operation->command.schedule.whole->id;
         bel__operation_answer(operation);
     } else {
-        bel__operation_fail(operation, BEL_EIO, "the server replied with something else");
+        bel__operation_fail(operation, BEL_EIO, BEL_OUTCOME_MISLED);
     }
 }
 

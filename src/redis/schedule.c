@@ -6,6 +6,7 @@
  */
 #include "redis/cursor.h"
 #include "redis/operation.h"
+#include "redis/outcome.h"
 #include "redis/record.h"
 #include "redis/rule.h"
 
@@ -170,7 +171,8 @@ static int begin_rule(struct bel_operation *operation)
     struct bel_text_error why = {.position = SIZE_MAX}; /* it stays so if the zone is wrong */
     if (spec->plan.rule.bytes == 0) return 0;
     if (!bel__node_knows_time(operation->node)) {
-        return bel__operation_refuse(operation, BEL_EIO, "the time of the server is not known yet");
+        return bel__operation_refuse(
+            operation, BEL_EIO, "nothing was changed: the time of the server is not known yet");
     }
     struct bel_rule *rule = bel__arena_take(&operation->arena, sizeof *rule);
     if (rule == NULL) return bel__operation_refuse(operation, BEL_ENOMEM, "memory has run out");
@@ -261,7 +263,7 @@ static void scheduled(struct bel_item *item, const struct bel_results *results)
         operation->reply.id = operation->command.schedule.id;
         bel__operation_answer(operation);
     } else {
-        bel__operation_fail(operation, BEL_EIO, "the server replied with something else");
+        bel__operation_fail(operation, BEL_EIO, BEL_OUTCOME_MISLED);
     }
 }
 

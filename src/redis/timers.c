@@ -5,6 +5,8 @@
  * faststream, for which only the script is another one.
  */
 #include "redis/operation.h"
+
+#include "redis/outcome.h"
 #include "redis/reading.h"
 
 #include <assert.h>
@@ -64,7 +66,7 @@ static void counted(struct bel_item *item, const struct bel_results *results)
     if (bel__operation_is_refused(operation, results)) return;
     for (size_t i = 0; i < results->count; i++) {
         if (!bel__result_is_number(&results->items[i], 0, 1)) {
-            bel__operation_fail(operation, BEL_EIO, "the server replied with something else");
+            bel__operation_fail(operation, BEL_EIO, BEL_OUTCOME_MISLED);
             return;
         }
         operation->reply.count += (uint64_t)results->items[i].number;

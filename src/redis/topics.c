@@ -74,7 +74,7 @@ static int add_names(struct bel_operation *operation, const struct bel_value *na
 static void ask_names(struct bel_operation *operation, const char *command, struct bel_view key,
                       void (*answered)(struct bel_item *item, const struct bel_results *results))
 {
-    struct bel_batch *batch = bel__batch_plain(operation->node);
+    struct bel_batch *batch = bel__batch_reading(operation->node);
     if (batch == NULL) {
         bel__operation_fail(operation, BEL_ENOMEM, NULL);
         return;

@@ -142,7 +142,7 @@ def test_a_disk_that_fails_is_told():
         store.ask("BGSAVE")
         until(lambda: "rdb_last_bgsave_status:err" in store.ask("INFO", "persistence"), "BGSAVE")
         text = client.refused("SCHEDULE", "t", "x")
-        assert text.startswith("IO ") and "MISCONF" in text, text
+        assert text.startswith(f"IO nothing was changed: 127.0.0.1:{redis.port}: MISCONF "), text
         assert ready(web) == 503
         until(lambda: "store cannot take timers" in server.log() and "its disk" in server.log(),
               server.log)
@@ -151,6 +151,33 @@ def test_a_disk_that_fails_is_told():
         until(lambda: ready(web) == 200, "ready")
         assert client.ask("SCHEDULE", "t", "x", "ID", "b") == "b"
         web.close()
+
+
+def test_a_key_of_another_type_is_named():
+    with Redis() as redis, Node(redis.url()) as server, server.client() as client, \
+            redis.client() as store:
+        client.ask("SCHEDULE", "t", "x", "ID", "a")
+        store.ask("DEL", "{belfry:t:0}:hour")
+        store.ask("SET", "{belfry:t:0}:hour", "theirs")
+        for _ in range(100):
+            text = client.refused("SCHEDULE", "t", "x")
+            assert text == (f"IO nothing was changed: 127.0.0.1:{redis.port}: WRONGTYPE Operation "
+                            "against a key holding the wrong kind of value"), text
+        until(lambda: "store has refused requests" in server.log(), server.log)
+        (line,) = [line for line in server.log().split("\n") if "has refused" in line]
+        assert "key={belfry:t:0}:hour" in line and "WRONGTYPE" in line, line
+
+
+def test_a_password_that_is_needed_suddenly_is_told_in_whole_words():
+    with Redis() as redis, Node(redis.url()) as server, server.client() as client, \
+            redis.client() as store:
+        client.ask("SCHEDULE", "t", "x")
+        store.ask("CONFIG", "SET", "requirepass", "secret")
+        cut(store)
+        text = client.refused("SCHEDULE", "t", "x")
+        assert text.startswith("IO nothing was changed, the store was not reached: ") and \
+            f"127.0.0.1:{redis.port}: NOAUTH" in text, text
+        assert text.endswith(" ...") or text.endswith("file="), text
 
 
 need_redis()

@@ -46,6 +46,8 @@ struct redis_store {
     struct bel_origin origin;
     uv_timer_t origin_timer;
     uint64_t losses;   /* of the data, that were logged */
+    uint64_t refusals; /* of requests, that were logged */
+    struct bel_mono refusal_logged;
     uint64_t looked;   /* the connections there were when the origin was looked at */
     uint64_t replicas; /* that were connected at the start */
     bool was_ready;    /* the last state logged */
@@ -413,6 +415,22 @@ static void watch_origin(struct redis_store *store)
     if (store->looked != store->stats.connections) look_at_origin(store);
 }
 
+/* Logs what the servers refuse, at most once in a while. */
+static void watch_refusals(struct redis_store *store)
+{
+    const struct bel_redis_refusals *refusals = bel__redis_refusals(store->redis);
+    struct bel_mono now = store->options.clock->now.real;
+    uint64_t since_ns = now.ns - store->refusal_logged.ns;
+    if (refusals->count == store->refusals || refusals->is_looking) return;
+    if (store->refusals > 0 && since_ns < (uint64_t)WHY_AGAIN_MS * NS_PER_MS) return;
+    BEL_LOG(store->options.log, BEL_LOG_WARN, "store has refused requests",
+            BEL_LOG_TEXT("store", store->shown), BEL_LOG_TEXT("why", refusals->why),
+            BEL_LOG_TEXT("key", refusals->key),
+            BEL_LOG_NUMBER("requests", refusals->count - store->refusals));
+    store->refusals = refusals->count;
+    store->refusal_logged = now;
+}
+
 /* Logs that servers that can be reached cannot be relied upon, and when they can be again. */
 static void watch_health(struct redis_store *store)
 {
@@ -443,6 +461,7 @@ static int watch(struct bel_server_store *store)
     }
     watch_origin(redis);
     watch_health(redis);
+    watch_refusals(redis);
     return redis->clock.is_lost ? BEL_ECONFLICT : 0;
 }
 
