@@ -251,6 +251,7 @@ static int add_plan(struct bel_engine *engine, struct bel_agenda_run *run,
     int err = bel__timer_load(engine, &cursor->key, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     err = is_wanted(engine, run, &found, &counts);
+    if (!counts) run->coming.is_begun = false; /* it was that of a plan which no longer counts */
     if (err == 0 && counts) err = add_times(engine, run, &found);
     return err;
 }
