@@ -136,7 +136,7 @@ int bel__copy_check_left_out(const struct bel_copy *copy)
     }
     if (text[0] == 0) return 0;
     return bel__why_say(copy->why, BEL_EUNSUPPORTED,
-                        "the source has %s, which a copy does not have; to leave them out: "
-                        "--without %s",
-                        text, words);
+                        "a copy does not have all of the source; to leave it out: --without %s; "
+                        "the source has %s",
+                        words, text);
 }
