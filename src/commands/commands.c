@@ -215,7 +215,7 @@ static const struct bel_argument configure[] = {
 
 static const struct bel_argument agenda[] = {
     [BEL_AGENDA_FROM] = {ARGUMENT("FROM", TIME,
-                                  "start (default: now), rounded down to a multiple of the step")},
+                                  "start (default: now); with steps of hours, of that full hour")},
     [BEL_AGENDA_TO] = {ARGUMENT("TO", TIME, "end of the agenda (default: 24 hours after FROM)")},
     [BEL_AGENDA_STEP] = {ARGUMENT("STEP", DURATION, "length of a step (default 1h)")},
     [BEL_AGENDA_TOPIC] = {ARGUMENT("TOPIC", TOPIC,
