@@ -50,8 +50,8 @@ const char *bel__cli_store_shown(const struct cli_store *store)
 bool bel__cli_store_is_denied(const char *why)
 {
     /* In capitals or with spaces: names of topics and folders have none of these. */
-    static const char *const words[] = {"WRONGPASS", "NOAUTH", "NOPERM", "invalid password",
-                                        "without any password", "the user "};
+    static const char *const words[] = {
+        "WRONGPASS", "NOAUTH", "NOPERM", "invalid password", "without any password", "the user "};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(why, words[i]) != NULL) return true;
     }
