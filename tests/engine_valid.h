@@ -46,9 +46,9 @@ static inline const char *engine_lane_fault(struct bel_engine *engine,
             bool is_rung = lane == BEL_LANE_WALL && engine_is_before(&cursor.key, &topic->rung);
             if (is_tick && is_rung && !topic->has_late_tick) return "a due plan has not rung";
             bool is_woken = topic->wake_times[lane] <= place.time;
-            if (!is_woken && !topic->is_partial[lane])
-                return "a lane has no wake for its next timer";
-            if (!topic->is_partial[lane]) return NULL;
+            if (!topic->is_partial[lane]) {
+                return is_woken ? NULL : "a lane has no wake for its next timer";
+            }
             if (is_tick && topic->wake_times[lane] == BEL_NEVER) return "a plan waits for room";
             continue;
         }
