@@ -540,6 +540,7 @@ static void check_counts(struct book *book, const struct heard *list, const stru
                    counts[1], found->counts[1], counts[2], found->counts[2]);
     }
     if (plans == found->plans) return;
+    if (is_sum && plans > found->plans) return; /* it has rung for the last time in between */
     world_fail(book->world, "counters", "%.*s has %" PRIu64 " plans and counts %" PRIu64,
                (int)found->name.bytes, (const char *)found->name.data, plans, found->plans);
 }
