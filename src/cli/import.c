@@ -70,6 +70,7 @@ struct import {
     struct import_seen seen; /* of a crontab */
     uint64_t cancelled;
     uint64_t start;
+    uint64_t bad; /* number of the first bad line, also of one before `start`; or 0 */
     FILE *file;
     char *line;
     size_t line_room;
@@ -225,6 +226,12 @@ static int open_file(struct import *import)
 
 /* --- reporting --- */
 
+/* Notes a bad line. The server may refuse a line after later lines were read. */
+static void note_bad(struct import *import, uint64_t number)
+{
+    if (import->bad == 0 || number < import->bad) import->bad = number;
+}
+
 static void tell(struct import *import, uint64_t number, const char *what, struct bel_view text)
 {
     if (import->told++ >= TOLD_MAX && !import->is_verbose) return;
@@ -281,6 +288,7 @@ static void tell_line(void *context, const struct import_line *line,
     draw(import);
     switch (line->fate) {
     case IMPORT_REFUSED:
+        note_bad(import, line->number);
         if (error.bytes > 0) {
             tell_refusal(import, line->number, error);
         } else {
@@ -337,6 +345,7 @@ static int import_line(struct import *import, size_t bytes, uint64_t number)
         fprintf(stderr, "belfry: line %" PRIu64 ": out of memory\n", number);
         status = CLI_FAILED;
     }
+    if (line.verdict == IMPORT_BAD) note_bad(import, number);
     if (number < import->start) line.verdict = IMPORT_BLANK; /* though its CRON_TZ= has effect */
     if (status == CLI_OK && line.verdict == IMPORT_GOOD && bel__import_batch_has(batch, command)) {
         bel__import_clear(command);
@@ -368,6 +377,7 @@ static int import_lines(struct import *import)
         }
         if (err) {
             import->sums[IMPORT_REFUSED]++;
+            note_bad(import, number);
             tell(import, number, "", BEL_VIEW("the line is too long"));
             continue;
         }
@@ -402,15 +412,17 @@ static void print_sums(const struct import *import)
     if (import->connect.is_json) printf("}\n");
 }
 
-/* Names or cancels the plans of earlier crontabs. A bad line may be that of one of them. */
+/* Names or cancels the plans of earlier crontabs. Cancels none if a line is bad, also one before
+ * --start: a plan may be that of the bad line. */
 static int prune(struct import *import)
 {
-    bool cancels = import->prunes && import->sums[IMPORT_REFUSED] == 0;
-    if (import->prunes && !cancels) {
-        fputs("belfry: --prune has cancelled nothing, because a line is bad\n", stderr);
-    }
-    return bel__import_prune(&import->connect, import->client, import->rules.topic, &import->seen,
-                             cancels, &import->cancelled);
+    bool cancels = import->prunes && import->bad == 0;
+    int status = bel__import_prune(&import->connect, import->client, import->rules.topic,
+                                   &import->seen, cancels, &import->cancelled);
+    if (!import->prunes || cancels) return status;
+    fprintf(stderr, "belfry: --prune has cancelled nothing, because line %" PRIu64 " is bad\n",
+            import->bad);
+    return status == CLI_OK ? CLI_FAILED : status;
 }
 
 static int run(struct import *import)

@@ -3,6 +3,9 @@
 /*
  * The plans of the topic are listed first, page by page, and cancelled or named afterwards: a plan
  * that is cancelled while its page is open would move the pages that follow.
+ *
+ * Naming is optional: it looks at the first pages only, since the server cannot list plans alone,
+ * and a key without the permission "read" names none.
  */
 #include "cli/import_prune.h"
 
@@ -20,6 +23,8 @@ enum {
     TEXT_BYTES = 100,
     IDS_MAX = 100, /* of one CANCEL */
     ROOM_FIRST = 64,
+    PAGES_MAX = 10, /* of a list for names only */
+    HASH_DIGITS = 16,
 };
 
 static const char prefix[] = "crontab-";
@@ -34,6 +39,7 @@ struct pruning {
     struct bel_client *client;
     struct bel_view topic;
     const struct import_seen *seen;
+    bool cancels;
     struct stale *stale;
     size_t count, room;
 };
@@ -67,18 +73,30 @@ static int compare(const void *a, const void *b)
 
 /* --- the plans of the topic --- */
 
+/* Returns whether an id is one that bel__import_id() makes for a line of a crontab: the prefix and
+ * a hash of 16 digits. Plans of users may begin with the prefix, too. */
+static bool is_made(struct bel_view id)
+{
+    const char *text = id.data;
+    size_t before = sizeof prefix - 1;
+    if (id.bytes != before + HASH_DIGITS || memcmp(text, prefix, before) != 0) return false;
+    for (size_t i = before; i < id.bytes; i++) {
+        if (text[i] == '\0' || strchr("0123456789abcdef", text[i]) == NULL) return false;
+    }
+    return true;
+}
+
 /* Keeps a plan of a crontab that is not in the file. Returns CLI_OK or CLI_FAILED. */
 static int keep(struct pruning *pruning, const struct bel_value *timer)
 {
     const struct bel_value *id = bel_value_find(timer, "id"), *rule = bel_value_find(timer, "cron");
     const struct bel_value *payload = bel_value_find(timer, "payload");
     char name[IMPORT_PLAN_ID_BYTES];
-    size_t bytes = id != NULL ? id->text.bytes : 0;
-    if (bytes < sizeof prefix || bytes >= sizeof name || rule == NULL) return CLI_OK;
+    if (id == NULL || !is_made(id->text) || rule == NULL) return CLI_OK;
     if (rule->text.bytes == 0 || payload == NULL) return CLI_OK;
+    size_t bytes = id->text.bytes;
     memcpy(name, id->text.data, bytes);
     name[bytes] = '\0';
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return CLI_OK;
     if (pruning->seen->count > 0 && bsearch(name, pruning->seen->ids, pruning->seen->count,
                                             IMPORT_PLAN_ID_BYTES, compare) != NULL) {
         return CLI_OK;
@@ -86,7 +104,10 @@ static int keep(struct pruning *pruning, const struct bel_value *timer)
     if (pruning->count == pruning->room) {
         size_t room = pruning->room > 0 ? 2 * pruning->room : ROOM_FIRST;
         struct stale *larger = realloc(pruning->stale, room * sizeof larger[0]);
-        if (larger == NULL) return CLI_FAILED;
+        if (larger == NULL) {
+            fprintf(stderr, "belfry: out of memory\n");
+            return CLI_FAILED;
+        }
         pruning->stale = larger;
         pruning->room = room;
     }
@@ -104,16 +125,26 @@ static int refuse(const struct pruning *pruning, int err, const struct bel_value
     return bel__connect_refused(reply);
 }
 
+/* Returns whether only names were wanted, and the key may not read them. */
+static bool is_optional(const struct pruning *pruning, const struct bel_value *reply)
+{
+    if (pruning->cancels || reply->type != BEL_VALUE_ERROR) return false;
+    return bel__view_is(bel_value_code(reply), "NOPERM");
+}
+
 static int list(struct pruning *pruning)
 {
     char cursor[CURSOR_BYTES];
     size_t bytes = 0;
+    unsigned pages = 0;
     do {
+        if (!pruning->cancels && pages++ == PAGES_MAX) break;
         const struct bel_view args[] = {BEL_VIEW("LIST"),      pruning->topic,    BEL_VIEW("STATE"),
                                         BEL_VIEW("scheduled"), BEL_VIEW("COUNT"), BEL_VIEW("1000"),
                                         BEL_VIEW("CURSOR"),    {cursor, bytes}};
         const struct bel_value *reply;
         int err = bel_client_call(pruning->client, args, bytes > 0 ? 8 : 6, &reply);
+        if (err == 0 && is_optional(pruning, reply)) break;
         bool is_page = err == 0 && reply->type == BEL_VALUE_LIST && reply->count == 2;
         if (!is_page) return refuse(pruning, err, reply);
         for (size_t i = 0; i < reply->items[1].count; i++) {
@@ -126,7 +157,7 @@ static int list(struct pruning *pruning)
     return CLI_OK;
 }
 
-/* --- what becomes of them --- */
+/* --- cancelling and naming --- */
 
 static void name_all(const struct pruning *pruning)
 {
@@ -172,8 +203,11 @@ int bel__import_prune(const struct cli_connect *connect, struct bel_client *clie
                       const char *topic, struct import_seen *seen, bool cancels,
                       uint64_t *out_cancelled)
 {
-    struct pruning pruning = {
-        .connect = connect, .client = client, .topic = {topic, strlen(topic)}, .seen = seen};
+    struct pruning pruning = {.connect = connect,
+                              .client = client,
+                              .topic = {topic, strlen(topic)},
+                              .seen = seen,
+                              .cancels = cancels};
     if (seen->count > 0) qsort(seen->ids, seen->count, sizeof seen->ids[0], compare);
     int status = list(&pruning);
     if (status == CLI_OK && cancels) status = cancel_all(&pruning, out_cancelled);

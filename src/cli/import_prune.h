@@ -25,8 +25,9 @@ struct import_seen {
 BEL_CHECKED int bel__import_seen_add(struct import_seen *seen, struct bel_view id);
 void bel__import_seen_finish(struct import_seen *seen);
 
-/* Names the plans of earlier crontabs in a topic that the file does not have; or cancels them, and
- * sets `*out_cancelled` to their number. Sorts `seen`. Returns the exit status, after printing an
+/* Names the plans of earlier crontabs in a topic that the file does not have, as far as the first
+ * thousands of timers and the permissions of the key show; or cancels all of them, and sets
+ * `*out_cancelled` to their number. Sorts `seen`. Returns the exit status, after printing an
  * error. */
 int bel__import_prune(const struct cli_connect *connect, struct bel_client *client,
                       const char *topic, struct import_seen *seen, bool cancels,

@@ -361,15 +361,49 @@ exits and_a_way_to_cancel_it 0 'belfry cancel edited crontab-' \
 is a_part_of_a_file_knows_all_of_it 1 bash -c \
     "'$belfry' import --crontab edited --topic edited --tz UTC --start 2 2>&1 | grep -c 'earlier import'"
 echo '0 5 * * *' >>edited
-exits a_bad_line_cancels_nothing 1 '--prune has cancelled nothing' \
+exits a_bad_line_cancels_nothing 1 '--prune has cancelled nothing, because line 3 is bad' \
     "$belfry" import --crontab edited --topic edited --tz UTC --prune
 sed -i '$d' edited
+sed '1s/.*/0 1 * * */' edited >broken
+exits a_bad_line_before_the_start_cancels_nothing 1 '--prune has cancelled nothing, because line 1 is bad' \
+    "$belfry" import --crontab broken --topic edited --tz UTC --prune --start 2
+is all_plans_go_on 5 count edited
+for id in crontab-nightly crontab-0123456789abcde crontab-0123456789abcdef0 crontab-0123456789abcdeg \
+    crontab-0123456789ABCDEF; do
+    "$belfry" schedule edited own --id "$id" --cron '0 3 * * *' >/dev/null
+done
 is a_pruned_crontab 'unchanged	2
 cancelled	1' bash -c "'$belfry' import --crontab edited --topic edited --tz UTC --prune 2>/dev/null |
     grep -E 'unchanged|cancelled'"
 json a_pruned_crontab_as_json 'j["cancelled"] == 0 and j["unchanged"] == 2' \
     "$belfry" import --crontab edited --topic edited --tz UTC --prune --json
-is others_are_left 4 count edited
+is others_are_left 9 count edited
+echo '# no plan' >comments
+exits a_crontab_without_plans_of_a_new_topic 0 '' \
+    "$belfry" import --crontab comments --topic without --tz UTC
+exits and_pruned 0 '' "$belfry" import --crontab comments --topic without --tz UTC --prune
+
+# Names are optional: the look for them ends after ten pages of timers. --prune reads all.
+echo '0 1 1 6 * echo late' >late
+"$belfry" import --crontab late --topic full --tz UTC >/dev/null 2>&1
+python3 -c 'for i in range(10001): print("{\"payload\": \"x\", \"in\": \"5m\"}")' |
+    "$belfry" import --topic full >/dev/null || fail "import of full: $?"
+is names_are_looked_for_in_some_pages 0 bash -c \
+    "'$belfry' import --crontab comments --topic full --tz UTC 2>&1 | grep -c 'earlier import' || true"
+is pruning_reads_all_pages 'cancelled	1' bash -c \
+    "'$belfry' import --crontab comments --topic full --tz UTC --prune 2>/dev/null | grep cancelled"
+
+# A key without the permission to read imports, and has no names.
+first=$BELFRY_SERVER
+printf 'a-key-that-a-machine-has-made' >key
+"$belfry" serve --hash-key writer write <key >keys || fail 'serve --hash-key'
+serve guarded --store memory --keys keys
+printf '0 1 * * * echo one\n' >one
+exits a_key_that_only_writes 0 "line 1: imported 'crontab-" \
+    "$belfry" import --crontab one --topic cron --tz UTC --key-file key
+exits it_may_not_prune 6 NOPERM \
+    "$belfry" import --crontab one --topic cron --tz UTC --prune --key-file key
+export BELFRY_SERVER=$first
 exits pruning_needs_a_crontab 2 '--prune needs --crontab' "$belfry" import people --prune
 
 echo '0 0 9 * * * echo six' >six
