@@ -13,19 +13,18 @@
  * field.
  */
 #include "cli/import.h"
+#include "cli/program.h"
 
 #include "belfry/cron.h"
 #include <ctype.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     FIELDS = 5,
-    USER_BYTES = 64,
+    NAME_BYTES = 64, /* more than a user or a program has */
     ACCOUNT_BYTES = 4096,
 };
 
@@ -115,47 +114,51 @@ static enum import_verdict read_body(struct import_command *command, struct bel_
     return IMPORT_GOOD;
 }
 
-/* Returns whether a word is a program of PATH. */
-static bool is_program(const char *word)
+/* Copies a word that may be a name. Returns false if the word is too long for one. */
+static bool copy_name(char name[NAME_BYTES], const char *word, size_t bytes)
 {
-    const char *path = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
-    char file[PATH_MAX];
-    for (; path != NULL && *path != '\0'; path += strspn(path, ":")) {
-        size_t bytes = strcspn(path, ":");
-        int length = snprintf(file, sizeof file, "%.*s/%s", (int)bytes, path, word);
-        if (length > 0 && (size_t)length < sizeof file && access(file, X_OK) == 0) return true;
-        path += bytes;
-    }
-    return false;
+    if (bytes == 0 || bytes >= NAME_BYTES) return false;
+    memcpy(name, word, bytes);
+    name[bytes] = '\0';
+    return true;
+}
+
+/* Returns whether a word is the name of a user of this machine. */
+static bool is_user(const char *word, size_t bytes)
+{
+    char name[NAME_BYTES], room[ACCOUNT_BYTES];
+    struct passwd account, *found = NULL;
+    if (!copy_name(name, word, bytes)) return false;
+    return getpwnam_r(name, &account, room, sizeof room, &found) == 0 && found != NULL;
+}
+
+/* Returns whether a word is the name of a program. */
+static bool is_program(const char *word, size_t bytes)
+{
+    char name[NAME_BYTES], path[CLI_PROGRAM_BYTES];
+    return copy_name(name, word, bytes) && bel__program_find(name, path);
 }
 
 /* Warns if the command begins with the name of a user, which no program has: the line is that of a
  * system crontab then. */
 static void warn_of_user(struct import_command *command, const char *word, size_t bytes)
 {
-    char name[USER_BYTES], room[ACCOUNT_BYTES];
-    struct passwd account, *found = NULL;
-    if (bytes >= sizeof name) return;
-    memcpy(name, word, bytes);
-    name[bytes] = '\0';
-    if (getpwnam_r(name, &account, room, sizeof room, &found) != 0 || found == NULL) return;
-    if (is_program(name)) return;
-    (void)bel__import_refuse(command, IMPORT_GOOD,
-                             "'%s' is a user here, and no program: a system crontab needs --system",
-                             name);
+    if (!is_user(word, bytes) || is_program(word, bytes)) return;
+    (void)bel__import_refuse(
+        command, IMPORT_GOOD,
+        "'%.*s' is a user here, and no program: a system crontab needs --system", (int)bytes, word);
 }
 
-/* Returns whether a rule goes on in the command: it has six fields, with seconds in front. */
-static bool is_longer(const char *text, size_t rule, const char *payload, size_t word)
+/* Returns whether a rule goes on in the command: it has six fields, with seconds in front. The
+ * user of a system crontab may be called as a weekday is. */
+static bool is_longer(const char *text, size_t rule, const char *payload, size_t word,
+                      bool has_users)
 {
     struct bel_cron cron;
-    char name[USER_BYTES];
     size_t whole = (size_t)(payload - text) + word;
-    if (text[0] == '@' || word == 0 || word >= sizeof name || rule > whole) return false;
+    if (text[0] == '@' || word == 0 || word >= NAME_BYTES || rule > whole) return false;
     if (bel_cron_parse(text, whole, 0, &cron, NULL) != 0) return false;
-    memcpy(name, payload, word);
-    name[word] = '\0';
-    return !is_program(name);
+    return has_users ? !is_user(payload, word) : !is_program(payload, word);
 }
 
 /* Converts a rule and its command. */
@@ -175,7 +178,7 @@ static enum import_verdict read_plan(struct import_command *command, const char 
     }
     const char *payload = text + rule + strspn(text + rule, " \t");
     size_t user = word_bytes(payload);
-    if (is_longer(text, rule, payload, user)) {
+    if (is_longer(text, rule, payload, user, rules->has_users)) {
         return bel__import_refuse(command, IMPORT_BAD,
                                   "'%.*s' looks like a sixth field: a line of a crontab has five, "
                                   "without seconds; schedule --cron takes six",

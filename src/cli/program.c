@@ -22,25 +22,37 @@
 #include <unistd.h>
 
 enum {
-    PATH_BYTES = 4096,
     HEAD_BYTES = 256, /* of which the kernel reads the #! line */
 };
 
-/* Finds the file of a program. Returns false and sets errno if there is none that is executable. */
-static bool find(const char *program, char path[PATH_BYTES])
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool bel__program_find(const char *program, char path[CLI_PROGRAM_BYTES])
 {
     if (strchr(program, '/') != NULL) {
-        (void)snprintf(path, PATH_BYTES, "%s", program);
+        (void)snprintf(path, CLI_PROGRAM_BYTES, "%s", program);
         return access(program, X_OK) == 0;
     }
     const char *at = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
-    while (at != NULL && *at != '\0') {
-        size_t bytes = strcspn(at, ":");
-        (void)snprintf(path, PATH_BYTES, "%.*s/%s", (int)bytes, at, program);
-        if (access(path, X_OK) == 0) return true;
-        at += bytes + (at[bytes] == ':');
+    int problem = ENOENT;
+    bool is_last = false;
+    if (at == NULL) at = "/bin:/usr/bin"; /* the default of the C library */
+    while (!is_last) {
+        size_t bytes = strcspn(at, ":"); /* 0: the current directory */
+        int length = snprintf(path, CLI_PROGRAM_BYTES, "%.*s/%s", bytes > 0 ? (int)bytes : 1,
+                              bytes > 0 ? at : ".", program);
+        bool fits = length > 0 && length < CLI_PROGRAM_BYTES;
+        bool is_found = fits && access(path, X_OK) == 0;
+        if (is_found && !is_directory(path)) return true;
+        if (is_found || (fits && errno == EACCES)) problem = EACCES;
+        is_last = at[bytes] == '\0';
+        at += bytes + 1;
     }
-    errno = ENOENT;
+    errno = problem;
     return false;
 }
 
@@ -88,12 +100,9 @@ static bool check_head(char *head, size_t bytes, const char *program, struct bel
 
 bool bel__program_check(const char *program, struct bel_why *why)
 {
-    char path[PATH_BYTES], head[HEAD_BYTES + 1];
-    struct stat info;
-    if (!find(program, path)) return refuse(why, program, bel__cli_problem(errno));
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        return refuse(why, program, "it is a directory");
-    }
+    char path[CLI_PROGRAM_BYTES], head[HEAD_BYTES + 1];
+    if (!bel__program_find(program, path)) return refuse(why, program, bel__cli_problem(errno));
+    if (is_directory(path)) return refuse(why, program, "it is a directory");
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return true; /* executable, but not readable */
     ssize_t got = read(file, head, HEAD_BYTES);

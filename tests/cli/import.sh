@@ -324,6 +324,8 @@ like a_user_column_is_noticed "*warning: 'nobody' is a user here*" bash -c \
 is a_program_is_no_user 0 bash -c "mkdir users && touch users/nobody && chmod +x users/nobody
     PATH=\$PWD/users:\$PATH '$belfry' import --crontab system2 --topic system2 --tz UTC 2>&1 >/dev/null |
         grep -c warning || true"
+like a_directory_is_no_program "*warning: 'nobody' is a user here*" bash -c "mkdir -p folders/nobody
+    PATH=\$PWD/folders:\$PATH '$belfry' import --crontab system2 --topic system2 --tz UTC 2>&1 >/dev/null"
 fi
 exits a_crontab_without_its_option 1 'a crontab needs --crontab FILE' "$belfry" import system2 --topic x
 is a_system_crontab 'imported	1' \
@@ -411,6 +413,24 @@ exits six_fields_are_refused 1 "'*' looks like a sixth field" "$belfry" import -
 echo '0 0 9 * * MON-FRI root echo six' >six
 exits six_fields_of_the_system 1 "'MON-FRI' looks like a sixth field" \
     "$belfry" import --crontab six --topic six --tz UTC --system
+# A user may be called as a weekday is. Only a namespace of mounts can have one here.
+echo '0 9 * * * sun echo morning' >weekday
+exits a_weekday_is_no_user 1 "'sun' looks like a sixth field" \
+    "$belfry" import --crontab weekday --topic weekday --tz UTC --system
+(cat /etc/passwd && echo 'sun:x:4711:4711::/:/bin/sh') >passwd
+with_sun() { # runs a command where a user sun exists
+    unshare --user --map-root-user --mount bash -c \
+        'mount --bind passwd /etc/passwd && getent passwd sun >/dev/null && "$@"' with_sun "$@"
+}
+if with_sun true 2>/dev/null; then
+    exits a_user_called_as_a_weekday 0 "line 1: imported 'crontab-" \
+        with_sun "$belfry" import --crontab weekday --topic weekday --tz UTC --system
+    like has_his_command '*"payload": "echo morning"*' "$belfry" export weekday
+    exits without_users_it_is_a_field 1 "'sun' looks like a sixth field" \
+        with_sun "$belfry" import --crontab weekday --topic weekday --tz UTC
+else
+    echo 'skip a_user_called_as_a_weekday: no namespace of mounts here'
+fi
 exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain --tz UTC
 
 # --- usage errors ---

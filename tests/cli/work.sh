@@ -265,6 +265,14 @@ exits a_program_without_a_first_line 1 'cannot run ./plain-text: the file has no
     "$belfry" work q -- ./plain-text
 exits a_program_that_is_empty 1 'the file is empty' "$belfry" work q -- ./nothing
 exits a_program_that_is_a_directory 1 'cannot run ./folder: it is a directory' "$belfry" work q -- ./folder
+mkdir -p path/runs path2
+cp lost path2/runs
+exits a_directory_in_the_path_is_passed_over 1 'cannot run runs: bad interpreter' \
+    env PATH="$PWD/path:$PWD/path2:$PATH" "$belfry" work q -- runs
+exits the_current_directory_is_in_the_path 1 'cannot run lost: bad interpreter' \
+    env PATH="$PATH:" "$belfry" work q -- lost
+exits only_a_directory_in_the_path 1 'cannot run runs: Permission denied' \
+    env PATH="$PWD/path:$PATH" "$belfry" work q -- runs
 cp handler changing
 "$belfry" schedule changes silent --id before >/dev/null
 work changes -- ./changing
