@@ -69,7 +69,7 @@ static const struct choice connecting[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
-/* The same of verbs that work on a store, too: all but top and backup. */
+/* Options for a store, of verbs that work on one: all that connect but top and backup. */
 static const struct choice storing[] = {
     {"store", "URL of a store, instead of a server", FOLLOWS_VALUE, NULL},
     {"store-namespace", "prefix of the keys in the store", FOLLOWS_VALUE, NULL},

@@ -59,7 +59,7 @@ void bel__cli_point_at(struct bel_view text, size_t position);
  * position. Returns CLI_USAGE. */
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
 
-/* The same with the name of the option or setting before it. */
+/* Like bel__cli_refuse(), with the name of the option or setting in front of the error. */
 int bel__cli_refuse_value(const char *name, const char *what, const char *text,
                           const struct bel_text_error *why);
 

@@ -12,7 +12,7 @@
  * an offset, after printing what to give instead to standard error. */
 bool bel__zone_hint(const char *name);
 
-/* The same for every name that is no time zone of this machine. */
+/* Like bel__zone_hint(), for every name that is no time zone of this machine. */
 bool bel__zone_hint_any(const char *name);
 
 #endif
