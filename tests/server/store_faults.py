@@ -168,6 +168,26 @@ def test_a_key_of_another_type_is_named():
         assert "key={belfry:t:0}:hour" in line and "WRONGTYPE" in line, line
 
 
+def test_pipelined_requests_keep_their_order_across_an_outage():
+    with Redis() as redis, Node(redis.url()) as server, server.client() as client, \
+            server.client() as other:
+        client.ask("SCHEDULE", "t", "x", "ID", "first", "IN", "1h")
+        client.ask("CANCEL", "t", "first")
+        for name in ("a", "b", "c"):
+            redis.kill()
+            until(lambda: facts(other)["store_ready"] == "0", "the outage")
+            client.send("SCHEDULE", "t", "x", "ID", name, "IN", "1h")
+            client.send("GET", "t", name)
+            client.send("CANCEL", "t", name)
+            client.send("GET", "t", name)
+            other.ask("PING")
+            redis.start()
+            assert client.read() == name
+            assert client.read() is not None, "GET has overtaken SCHEDULE"
+            assert client.read() == 1, "CANCEL has overtaken SCHEDULE"
+            assert client.read() is None
+
+
 def test_a_password_that_is_needed_suddenly_is_told_in_whole_words():
     with Redis() as redis, Node(redis.url()) as server, server.client() as client, \
             redis.client() as store:

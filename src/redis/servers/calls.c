@@ -418,11 +418,12 @@ void bel__calls_take_back(struct bel_server *server)
 void bel__calls_take_unfit_back(struct bel_server *server)
 {
     struct bel_link *next;
+    bool is_after = server->is_replica; /* of a call that is unfit */
     for (struct bel_link *link = bel__list_first(&server->calls); link != NULL; link = next) {
         next = bel__list_next(&server->calls, link);
         struct bel_server_call *call = call_of(link);
-        bool is_unfit = must_prove(call) || (call->is_adding && may_lose(server));
-        if (server->is_replica || is_unfit) take_back(server, call);
+        is_after = is_after || must_prove(call) || (call->is_adding && may_lose(server));
+        if (is_after) take_back(server, call);
     }
 }
 

@@ -20,7 +20,8 @@ struct bel_mono bel__calls_pump(struct bel_servers *servers);
 void bel__calls_take_back(struct bel_server *server);
 
 /* When a connection is lost or there is another one: parks the calls that have not left, if the
- * server is a replica, and under `wait` the changes, until it is known how many replicas it has. */
+ * server is a replica, under `wait` the changes, until it is known how many replicas it has, and
+ * those that add, until it is known whether it evicts; and all that came after one of these. */
 void bel__calls_take_unfit_back(struct bel_server *server);
 
 /* Ends all parked calls with BEL_ECLOSED. */
