@@ -73,8 +73,8 @@ def ready(web):
 
 
 def cut(store):
-    """Closes the connections of all others."""
-    assert store.ask("CLIENT", "KILL", "TYPE", "pubsub") > 0
+    """Closes the connections of all others, when they listen again."""
+    until(lambda: store.ask("CLIENT", "KILL", "TYPE", "pubsub") > 0, "a connection")
 
 
 def test_data_that_is_gone_is_told():
@@ -137,19 +137,58 @@ def test_a_disk_that_fails_is_told():
             server.client() as client, redis.client() as store:
         web = Web(server)
         client.ask("SCHEDULE", "t", "x", "ID", "a")
-        dump = os.path.join(redis.folder, "dump.rdb")
-        os.makedirs(os.path.join(dump, "in the way"))
-        store.ask("BGSAVE")
-        until(lambda: "rdb_last_bgsave_status:err" in store.ask("INFO", "persistence"), "BGSAVE")
+        dump = break_disk(redis, store)
         text = client.refused("SCHEDULE", "t", "x")
         assert text.startswith(f"IO nothing was changed: 127.0.0.1:{redis.port}: MISCONF "), text
-        assert ready(web) == 503
+        for words in (["CANCEL", "none", "x"], ["CLAIM", "none"], ["CANCEL", "t", "none"]):
+            assert code(client, *words) == "IO" and ready(web) == 503, words  # although no change
         until(lambda: "store cannot take timers" in server.log() and "its disk" in server.log(),
               server.log)
         shutil.rmtree(dump)
         store.ask("BGSAVE")
         until(lambda: ready(web) == 200, "ready")
         assert client.ask("SCHEDULE", "t", "x", "ID", "b") == "b"
+        web.close()
+
+
+def break_disk(redis, store):
+    """Makes snapshots fail. Returns what is in the way."""
+    dump = os.path.join(redis.folder, "dump.rdb")
+    os.makedirs(os.path.join(dump, "in the way"))
+    store.ask("BGSAVE")
+    until(lambda: "rdb_last_bgsave_status:err" in store.ask("INFO", "persistence"), "BGSAVE")
+    return dump
+
+
+def test_a_disk_that_no_longer_matters_is_told():
+    with Redis("--save", "3600 1000000") as redis, Node(redis.url()) as server, \
+            server.client() as client, redis.client() as store:
+        web = Web(server)
+        break_disk(redis, store)
+        assert code(client, "SCHEDULE", "t", "x") == "IO" and ready(web) == 503
+        store.ask("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+        assert client.ask("SCHEDULE", "t", "x", "ID", "a") == "a"
+        assert ready(web) == 200 and facts(client)["store_trouble"] == ""
+        web.close()
+
+
+def test_what_may_not_be_asked_is_not_known():
+    with Redis("--save", "3600 1000000") as redis, Node(redis.url()) as server, \
+            server.client() as client, redis.client() as store:
+        web = Web(server)
+        store.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        cut(store)
+        until(lambda: facts(client)["store_trouble"], "the policy")
+        store.ask("ACL", "SETUSER", "default", "-info")
+        cut(store)
+        until(lambda: ready(web) == 200, "ready")
+        assert client.ask("SCHEDULE", "t", "x", "ID", "a") == "a"
+        store.ask("ACL", "SETUSER", "default", "+info")
+        dump = break_disk(redis, store)
+        store.ask("ACL", "SETUSER", "default", "-info")
+        assert code(client, "SCHEDULE", "t", "x") == "IO"
+        until(lambda: ready(web) == 200, "ready")
+        shutil.rmtree(dump)
         web.close()
 
 

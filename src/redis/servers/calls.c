@@ -228,6 +228,7 @@ static void ended(struct bel_redis_call *own, const struct bel_redis_reply *repl
     call->from = reply->err == 0 ? server->number : 0;
     bool is_error = reply->err == 0 && reply->value->type == BEL_VALUE_ERROR;
     if (is_error) bel__health_hear(server, reply->value);
+    if (reply->err == 0 && !is_error && call->is_write) bel__health_wrote(server);
     if (is_error && redirect(call, server, reply->value)) return;
     if (reply->err == 0 && !is_error && must_prove(call)) {
         bel__proof_keep(server, call, reply);
@@ -361,7 +362,8 @@ static bool is_refused(const struct bel_server_call *call, struct bel_why *why)
 {
     const struct bel_server *server = wanted_of(call);
     if (server == NULL || !bel__server_is_ready(server)) return false;
-    if (call->is_adding && bel__health_refuses(server, why)) return true;
+    bool is_known = !bel__health_is_open(server);
+    if (call->is_adding && is_known && bel__health_refuses(server, why)) return true;
     return must_prove(call) && bel__proof_refuses(server, why);
 }
 

@@ -29,7 +29,15 @@ static void judge(struct bel_server *server, struct bel_view info)
     server->has_disk_failed = has_log_failed || (server->has_disk_failed && has_snapshot_failed);
 }
 
-/* A user that may not ask, or a server that tells nothing: nothing is known. */
+/* A user that may not ask, or a server that tells nothing: nothing is known, also of what was known
+ * before. The next MISCONF tells again. A script that runs for long ends, and says nothing. */
+static void forget(struct bel_server *server, const struct bel_value *error)
+{
+    if (bel__view_is(bel_value_code(error), "BUSY")) return;
+    server->has_disk_failed = false;
+    server->policy[0] = 0;
+}
+
 static void told(struct bel_redis_call *call, const struct bel_redis_reply *reply)
 {
     struct bel_server *server = BEL_CONTAINER_OF(call, struct bel_server, health);
@@ -37,9 +45,9 @@ static void told(struct bel_redis_call *call, const struct bel_redis_reply *repl
     uint32_t ms = servers->options.health_ms;
     server->is_examined = server->is_new = false;
     servers->pump_at.ns = 0;
-    if (reply->err == 0 && reply->value->type != BEL_VALUE_ERROR) {
-        judge(server, reply->value->text);
-    }
+    bool is_error = reply->err == 0 && reply->value->type == BEL_VALUE_ERROR;
+    if (is_error) forget(server, reply->value);
+    if (reply->err == 0 && !is_error) judge(server, reply->value->text);
     if (server->has_disk_failed && ms > SOON_MS) ms = SOON_MS;
     server->health_at = bel__servers_after(servers->now, ms);
 }
@@ -56,8 +64,8 @@ static void ask(struct bel_server *server)
 
 void bel__health_begin(struct bel_server *server)
 {
-    if (server->servers->options.health_ms == 0 || server->is_examined) return;
-    ask(server);
+    if (server->servers->options.health_ms == 0) return;
+    if (!server->is_examined) ask(server); /* or one is left over from the last connection */
     server->is_new = server->is_examined;
 }
 
@@ -81,6 +89,11 @@ void bel__health_hear(struct bel_server *server, const struct bel_value *error)
     if (servers->options.health_ms == 0 || !bel__view_is(bel_value_code(error), "MISCONF")) return;
     if (!server->has_disk_failed) server->health_at = bel__servers_after(servers->now, SOON_MS);
     server->has_disk_failed = true;
+}
+
+void bel__health_wrote(struct bel_server *server)
+{
+    server->has_disk_failed = false;
 }
 
 static bool may_evict(const struct bel_server *server)

@@ -22,6 +22,9 @@ struct bel_mono bel__health_ask(struct bel_servers *servers);
 /* A server has replied with an error. */
 void bel__health_hear(struct bel_server *server, const struct bel_value *error);
 
+/* A server has carried out a change: whatever its disk does, it refuses none. */
+void bel__health_wrote(struct bel_server *server);
+
 /* Returns whether calls that add something have to wait, because it is not known how a server is
  * that has become ready just now. */
 static inline bool bel__health_is_open(const struct bel_server *server)
