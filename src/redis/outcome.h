@@ -3,7 +3,7 @@
 #define BEL_REDIS_OUTCOME_H
 
 /*
- * outcome - what is said of a request that a server has not carried out: whether something was
+ * outcome - the message for a request that a server did not execute: whether something was
  * changed, then the server, then the reason. A reply has little room, so the reason comes last.
  *
  *     nothing was changed: 10.0.0.7:6379: NOREPLICAS Not enough good replicas to write.
@@ -19,7 +19,7 @@
 #define BEL_OUTCOME_MOVED  "nothing was changed: the partitions of the topic are being changed"
 
 /* Say why a call to the server of a slot has failed: its reply is an error; it has not replied; its
- * reply makes no sense. `is_harmless`: the call changes nothing, whatever becomes of it. */
+ * reply makes no sense. `is_harmless`: the call changes nothing, with any result. */
 void bel__outcome_refused(const struct bel_servers *servers, uint16_t slot, bool is_harmless,
                           const struct bel_value *error, struct bel_why *out);
 void bel__outcome_unanswered(const struct bel_servers *servers, uint16_t slot, bool is_harmless,

@@ -204,11 +204,13 @@ void bel__proof_lose(struct bel_server *server)
 bool bel__proof_refuses(const struct bel_server *server, struct bel_why *why)
 {
     uint32_t wanted = server->servers->replicas_wanted;
+    char name[BEL_SERVER_NAME_BYTES];
     if (!server->knows_replicas || !bel__server_lacks_replicas(server)) return false;
+    bel__server_print(server, name);
     if (wanted == 0) {
-        (void)bel__why_say(why, 0, "no replica is connected: nothing was changed");
+        (void)bel__why_say(why, 0, "nothing was changed: %s: no replica is connected", name);
     } else {
-        (void)bel__why_say(why, 0, "%u of %u replicas are connected: nothing was changed",
+        (void)bel__why_say(why, 0, "nothing was changed: %s: %u of %u replicas are connected", name,
                            server->replicas, wanted);
     }
     return true;
