@@ -31,7 +31,7 @@
 
 enum {
     ITEMS_MAX = 100,             /* of a batch that several operations share */
-    WEIGHT_MAX = 100,            /* of a batch that several operations share */
+    WEIGHT_MAX = 1000,           /* of a batch that several operations share */
     ARGUMENTS_BYTES = 256 << 10, /* from which on a batch is full */
     COMMAND_BYTES_MAX = 128 << 20,
     LENGTH_BYTES = 32, /* of the head of a bulk string */

@@ -48,8 +48,9 @@ bool bel__result_is_number(const struct bel_value *value, int64_t least, int64_t
 struct bel_batch *bel__batch_join(struct bel_redis *node, struct bel_redis_partition *partition,
                                   enum bel_script_name script);
 
-/* The same, for an item that makes the script do much: a batch has a total weight of at most 100,
- * or one item. So the server works on the next batch while the node reads what came of the last. */
+/* The same, for an item that makes the script do much: a batch has a total weight of at most
+ * 1,000, or one item. So the server works on the next batch while the node reads the replies of the
+ * last one. */
 struct bel_batch *bel__batch_join_weighing(struct bel_redis *node,
                                            struct bel_redis_partition *partition,
                                            enum bel_script_name script, uint64_t weight);

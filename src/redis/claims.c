@@ -21,8 +21,8 @@
 
 enum {
     TOPICS_MAX = 100,
-    SERVED_MAX = 1000, /* deliveries to parked claims in one call */
-    PARKED_PER_WEIGHT = 10,
+    SERVED_MAX = 1000,  /* deliveries to parked claims in one call */
+    DIRECT_WEIGHT = 10, /* of one delivery, if that of a claim that waits is 1 */
 };
 
 /* What a claim does in one partition of its topics. */
@@ -401,7 +401,7 @@ static void send_claim(struct part *part, uint64_t count, size_t bytes_max)
     const struct bel_claim *claim = &operation->command.claim;
     struct bel_claiming *claiming = operation->claiming;
     /* Most claims that wait find less than they want. */
-    uint64_t weight = claiming->is_parked ? count / PARKED_PER_WEIGHT : count;
+    uint64_t weight = claiming->is_parked ? count : count * DIRECT_WEIGHT;
     struct bel_batch *batch =
         bel__batch_join_weighing(operation->node, part->partition, script_of(part, claims), weight);
     if (batch == NULL) {
