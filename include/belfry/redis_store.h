@@ -18,8 +18,8 @@
  * namespace. None of them has state that another one would miss. Timers follow the clock of Redis.
  *
  * belfry/backend.h lists the commands. Jobs, groups, resources and limits of concurrency fail with
- * BEL_EUNSUPPORTED. Here BEL_EIO is not permanent: the servers could not be reached in time, and
- * `why` says whether nothing was changed or the outcome is unknown.
+ * BEL_EUNSUPPORTED. Here BEL_EIO is not permanent: the servers did not answer in time, or
+ * refused. `why` says whether nothing was changed or the outcome is unknown, and names the reason.
  *
  * Without a driver: poll bel_backend_descriptor(), and take a turn when it is readable and when
  * struct bel_next says so.

@@ -65,6 +65,7 @@ static int open_store(struct bel_redis_store *store, const struct bel_redis_stor
     if (err) return err;
     bel__presence_name(store->options.name_space, store->name);
     store->options.servers.name = store->name;
+    store->options.servers.health_ms = BEL_REDIS_HEALTH_MS;
     store->options.servers.replicas = options->replicas;
     store->options.servers.durability =
         options->durability == BEL_REDIS_STORE_WAIT ? BEL_DURABILITY_WAIT : BEL_DURABILITY_ASYNC;

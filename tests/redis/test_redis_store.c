@@ -172,6 +172,20 @@ static void servers_are_examined(void)
     CHECK(open_with(&options, why) == BEL_ECONFLICT && strstr(why, "password") != NULL);
 }
 
+/* The connection is made by the driver, after the examination. */
+static void a_policy_that_evicts_refuses_schedules(void)
+{
+    char reply[256];
+    bool was_there = false;
+    struct bel_redis_store *store = open_store(NULL);
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy allkeys-lru", reply, sizeof reply);
+    struct bel_driver *driver = start(store);
+    CHECK(bel_driver_schedule(driver, "mail", "a", BEL_VIEW("x"), WAIT_MS) == BEL_EIO);
+    CHECK(bel_driver_cancel(driver, "mail", "a", &was_there) == 0 && !was_there);
+    stop(store, driver);
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy noeviction", reply, sizeof reply);
+}
+
 int main(void)
 {
     if (!redis_server_start(&server)) {
@@ -184,6 +198,7 @@ int main(void)
     RUN(a_program_without_a_driver_makes_calls);
     RUN(closing_answers_what_is_under_way);
     RUN(what_is_not_valid_is_refused);
+    RUN(a_policy_that_evicts_refuses_schedules);
     RUN(servers_are_examined);
     redis_server_stop(&server);
     return EXIT_SUCCESS;

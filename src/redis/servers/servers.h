@@ -52,6 +52,10 @@ enum bel_durability {
     BEL_DURABILITY_WAIT,  /* when so many replicas have it, too */
 };
 
+enum {
+    BEL_REDIS_HEALTH_MS = 10000 /* health_ms of those that hold timers */
+};
+
 /* Which servers, and how they are reached. All texts are borrowed until the servers are closed. */
 struct bel_servers_options {
     enum bel_redis_mode mode;

@@ -27,7 +27,6 @@ enum {
     CONNECT_MS = 2000,
     CONNECT_POLL_MS = 20,
     WHY_AGAIN_MS = 10000, /* until another reason is logged */
-    HEALTH_MS = 10000,    /* how often primaries are asked how they are */
 };
 
 struct redis_store {
@@ -209,7 +208,7 @@ static int parse(struct redis_store *store)
     store->redis_options.is_virtual = config->is_virtual;
     bel__presence_name(store->redis_options.name_space, store->name);
     store->redis_options.servers.name = store->name;
-    store->redis_options.servers.health_ms = HEALTH_MS;
+    store->redis_options.servers.health_ms = BEL_REDIS_HEALTH_MS;
     bel__origin_init(&store->origin, store->redis_options.name_space);
     store->redis_options.servers.replicas = config->replicas;
     store->redis_options.servers.durability = config->durability == BEL_CONFIG_DURABILITY_WAIT
