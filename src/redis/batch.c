@@ -37,10 +37,11 @@ enum {
     LENGTH_BYTES = 32, /* of the head of a bulk string */
     UNDER_WAY_MAX = 4,
     KEPT_MS = 5,
-    PATIENCE_MS = 60000, /* of a batch that is sent again and again */
-    AGAIN = -2,          /* the next time of a script that has done nothing: call it again */
-    MOVED = -3,          /* likewise: the topic has another number of partitions */
-    SAME = -2,           /* the next ring: what an earlier reply has said */
+    PATIENCE_MS = 60000,  /* of a batch that is sent again and again */
+    LOOK_AGAIN_MS = 1000, /* until a key of a wrong type is looked for again */
+    AGAIN = -2,           /* the next time of a script that has done nothing: call it again */
+    MOVED = -3,           /* likewise: the topic has another number of partitions */
+    SAME = -2,            /* the next ring: what an earlier reply has said */
 };
 
 static const struct {
@@ -440,33 +441,6 @@ static bool is_reply(const struct bel_value *value)
            bel__result_is_number(&value->items[2], SAME, latest);
 }
 
-/* Gives each item its results. An item that takes all that there are, which may be none, can look
- * at the first one in any case. A script replies "all" instead of 1 for each of its items. */
-static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
-{
-    static const struct bel_value nil = {.type = BEL_VALUE_NIL},
-                                  done = {.type = BEL_VALUE_NUMBER, .number = 1};
-    struct bel_item *item = batch->first, *next;
-    size_t at = 0;
-    bool is_all = count == 1 && bel_value_is(items, "all");
-    if (count == 0) items = &nil;
-    for (; item != NULL; item = next) {
-        size_t results = item->results > 0 ? item->results : count;
-        struct bel_results part = {
-            .items = items + at, .count = results, .partition = batch->partition};
-        next = item->next;
-        if (is_all && results == 1) {
-            part.items = &done;
-        } else if (results > count - at) {
-            part = (struct bel_results){.err = BEL_EIO, .why = BEL_OUTCOME_MISLED};
-        } else {
-            at += results;
-        }
-        item->answered(item, &part);
-    }
-    finish(batch);
-}
-
 static uint16_t slot_of(const struct bel_batch *batch)
 {
     if (batch->layout != NULL) return batch->layout->slot;
@@ -503,6 +477,40 @@ static bool is_harmless(const struct bel_batch *batch)
 {
     if (batch->script != NULL) return !is_change(batch->script);
     return batch->is_reading;
+}
+
+static void say_misled(const struct bel_batch *batch, struct bel_why *out)
+{
+    bel__outcome_misled(batch->node->servers, slot_of(batch), is_harmless(batch), out);
+}
+
+/* Gives each item its results. An item that takes all that there are, which may be none, can look
+ * at the first one in any case. A script replies "all" instead of 1 for each of its items. */
+static void deal(struct bel_batch *batch, const struct bel_value *items, size_t count)
+{
+    static const struct bel_value nil = {.type = BEL_VALUE_NIL},
+                                  done = {.type = BEL_VALUE_NUMBER, .number = 1};
+    struct bel_item *item = batch->first, *next;
+    size_t at = 0;
+    bool is_all = count == 1 && bel_value_is(items, "all");
+    struct bel_why why;
+    if (count == 0) items = &nil;
+    for (; item != NULL; item = next) {
+        size_t results = item->results > 0 ? item->results : count;
+        struct bel_results part = {
+            .items = items + at, .count = results, .partition = batch->partition};
+        next = item->next;
+        if (is_all && results == 1) {
+            part.items = &done;
+        } else if (results > count - at) {
+            say_misled(batch, &why);
+            part = (struct bel_results){.err = BEL_EIO, .why = why.text};
+        } else {
+            at += results;
+        }
+        item->answered(item, &part);
+    }
+    finish(batch);
 }
 
 static void send_batch(struct bel_batch *batch);
@@ -558,15 +566,19 @@ static void look_for_key(struct bel_redis *node, struct bel_redis_partition *par
     }
 }
 
+/* Counts a refusal. A key that was found stays for a while, for those who look at the refusals. */
 static void note_refusal(struct bel_batch *batch, struct bel_view code, const char *why)
 {
     struct bel_redis_refusals *refusals = &batch->node->refusals;
     refusals->count++;
-    if (refusals->is_looking) return;
+    bool is_early = batch->node->now.real.ns < refusals->look_again.ns;
+    if (refusals->is_looking || (refusals->key[0] != 0 && is_early)) return;
     (void)snprintf(refusals->why, sizeof refusals->why, "%s", why);
     refusals->key[0] = 0;
     bool has_keys = batch->script != NULL && batch->layout == NULL;
-    if (has_keys && bel__view_is(code, "WRONGTYPE")) look_for_key(batch->node, batch->partition);
+    if (is_early || !has_keys || !bel__view_is(code, "WRONGTYPE")) return;
+    refusals->look_again.ns = batch->node->now.real.ns + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
+    look_for_key(batch->node, batch->partition);
 }
 
 /* Ends a batch with an error reply of the server, or sends it again. */
@@ -615,7 +627,7 @@ static void fail_unanswered(struct bel_batch *batch, const struct bel_redis_repl
 static void fail_misled(struct bel_batch *batch)
 {
     struct bel_why why;
-    bel__outcome_misled(batch->node->servers, slot_of(batch), is_harmless(batch), &why);
+    say_misled(batch, &why);
     fail(batch, BEL_EIO, why.text);
 }
 

@@ -81,6 +81,7 @@ struct bel_redis_refusals {
     char why[BEL_WHY_BYTES];       /* of the last one */
     char key[BEL_REDIS_KEY_BYTES]; /* of another type than it should have; empty: none was found */
     bool is_looking;               /* for such a key */
+    struct bel_mono look_again;    /* not before; until then `key` stays */
 };
 
 const struct bel_redis_refusals *bel__redis_refusals(const struct bel_redis *redis);

@@ -202,6 +202,12 @@ def test_a_key_of_another_type_is_named():
             text = client.refused("SCHEDULE", "t", "x")
             assert text == (f"IO nothing was changed: 127.0.0.1:{redis.port}: WRONGTYPE Operation "
                             "against a key holding the wrong kind of value"), text
+        for _ in range(100):  # in batches of their own, whose refusals come together
+            client.send("SCHEDULE", "t", "x")
+            client.send("CANCEL", "t", "none")
+        for _ in range(100):
+            assert "WRONGTYPE" in read(client)
+            assert client.read() == 0
         until(lambda: "store has refused requests" in server.log(), server.log)
         (line,) = [line for line in server.log().split("\n") if "has refused" in line]
         assert "key={belfry:t:0}:hour" in line and "WRONGTYPE" in line, line
